@@ -34,6 +34,7 @@ mod index;
 mod inside;
 mod invariants;
 mod labels;
+mod listing;
 mod note;
 mod partitions;
 mod placed;
@@ -47,6 +48,7 @@ mod subject;
 mod submission;
 mod tick;
 mod ties;
+mod usage;
 mod users;
 mod victims;
 
@@ -75,6 +77,7 @@ use reservation::Rest;
 use serde_json::Value;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use usage::Totals;
 use users::UserBooks;
 
 pub use bounds::COUNT_MAX;
@@ -164,6 +167,8 @@ pub struct Engine {
     news: Vec<JobId>,
     /// The latest decisions about each job. No decision depends on them.
     trace: Trace,
+    /// What was granted and taken back so far, for people. No decision depends on it.
+    totals: Totals,
     /// The job or node that the engine works on, for panics. No decision depends on it.
     subject: Cell<Option<Subject>>,
     now: Millis,
@@ -210,6 +215,7 @@ impl Engine {
             headroom_from: 0,
             news: Vec::new(),
             trace,
+            totals: Totals::default(),
             subject: Cell::new(None),
             now: 0,
             ignored: 0,

@@ -274,7 +274,7 @@ fn projected(task: &Container, begun_ms: Millis, expected_ms: Millis, now: Milli
 
 /// Returns how many tasks of a kind run or have yet to run: those asked for, or those that the
 /// hints announce, if these are more.
-fn tasks_left(job: &Job, kind: Kind) -> u32 {
+pub(crate) fn tasks_left(job: &Job, kind: Kind) -> u32 {
     let running = job.running[kind as usize];
     // The ApplicationMaster counts among the running containers of its kind. It starts first and
     // ends last, so it is subtracted; a search would take longer with more containers.

@@ -12,13 +12,14 @@
 //!
 //! - `published`: `/scheduler`, its commands and `<QueueInfo>`.
 //! - `route`: the table of routes under `/heddle/v1/`, with the role that each needs.
-//! - `v1`: the answers of the routes: `queues`, `advice`, `jobs`, `market` (shares, prices,
+//! - `v1`: the answers of the routes: `queues`, `advice`, `jobs`, `nodes`, `market` (shares, prices,
 //!   ledger), `server` (clock, health, configuration), `body`.
 //! - `submission`: the check of a submitted job's signature, and the bounds of its spending.
 //! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
 //! - `books`: the state of the books.
-//! - `account`, `history`, `names`, `credit`, `clock`: accounts and their commands, for both
-//!   interfaces; the last intervals; names of jobs and nodes; formats of amounts, times.
+//! - `account`, `history`, `usage`, `names`, `credit`, `clock`: accounts and their commands, for
+//!   both interfaces; the last intervals; use in the last hour; names of jobs and nodes; formats of
+//!   amounts, times.
 //! - `console`: the files of the folder `console`.
 //!
 //! `openapi.json` is the served description. Tests compare it with the table of routes, both ways,
@@ -60,8 +61,8 @@
 //!   store both in one transaction.
 //! - *The body itself shows whether it is JSON* (415 for forms, XML, compressed ones): a request
 //!   carries no `Content-Type` here.
-//! - *Threads share four locks, never two at a time except while the ACL is read*: the gate, users,
-//!   history, file. Intervals are shared, so that adding one does not wait while others are written
+//! - *Threads share five locks, never two at a time except while the ACL is read*: the gate, users,
+//!   history, usage, file. Intervals are shared, so that adding one does not wait while others are written
 //!   out.
 //!
 //! # Known gaps
@@ -85,6 +86,7 @@ mod published;
 mod route;
 mod settings;
 mod submission;
+mod usage;
 mod v1;
 
 pub use answer::{Answer, Written};
@@ -107,6 +109,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use settings::Settings;
 use std::net::IpAddr;
+use usage::Usage;
 
 /// The longest accepted body: the largest command needs a few hundred bytes.
 pub const BODY_BYTES_MAX: usize = 16 << 10;
@@ -230,6 +233,7 @@ pub struct Api {
     acl_file: Mutex<Option<AclFile>>,
     acl: Mutex<AclState>,
     history: Mutex<History>,
+    usage: Mutex<Usage>,
 }
 
 impl Api {
@@ -249,6 +253,7 @@ impl Api {
             acl_file: Mutex::new(acl_file),
             acl: Mutex::new(AclState::default()),
             history: Mutex::new(History::new(settings.history_intervals)),
+            usage: Mutex::default(),
             settings,
             started_ms,
         };
@@ -321,6 +326,16 @@ impl Api {
         if let Err(problem) = self.history.lock().add(closed) {
             log::warn!("history of prices: {problem}");
         }
+    }
+
+    /// Whether a sample of what the cluster is used for is due.
+    pub fn is_usage_due(&self, now_ms: u64) -> bool {
+        self.usage.lock().is_due(now_ms)
+    }
+
+    /// Adds the answer of an engine, one of those after the other, to `{"op": "usage"}`.
+    pub fn add_usage(&self, now_ms: u64, engine: u64, report: Value) {
+        self.usage.lock().add(now_ms, engine, report);
     }
 
     /// Notes that there were intervals before the first call of `interval`: answers about them are

@@ -124,8 +124,19 @@ impl Service {
         for closed in self.books.pump(engine, settled_ms) {
             self.api.interval(closed);
         }
+        self.sample(engine, time(now_ms));
         self.api.poll(time(engine.now_ms()));
         self.books.status(engine)
+    }
+
+    /// Keeps what the cluster is used for, for plots over time. An engine that cannot tell is asked
+    /// again the next time.
+    fn sample(&self, engine: &dyn Engine, now_ms: u64) {
+        if self.api.is_usage_due(now_ms)
+            && let Ok(report) = engine.request(&json!({"op": "usage"}))
+        {
+            self.api.add_usage(now_ms, engine.id(), report);
+        }
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
@@ -283,8 +294,11 @@ struct RequestContext<'a> {
 
 impl Backend for RequestContext<'_> {
     fn request(&self, request: &Value) -> Result<Value, String> {
-        if request["op"] == "plan" || request["op"] == "shadow" {
-            // The one is long, and asked for once; the other is ready. Neither is a change.
+        if ["plan", "shadow", "journal"]
+            .iter()
+            .any(|op| request["op"] == *op)
+        {
+            // A plan is long, and asked for once; the others are ready. None is a change.
             return self.engine.request(request);
         }
         if !Core::is_mutating(request) {

@@ -497,7 +497,9 @@ pub(crate) fn control(data: &[u8]) {
 pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     let plain = [
         "queues",
-        "waits",
+        "jobs",
+        "nodes",
+        "usage",
         "activities",
         "predict",
         "audit",
@@ -509,6 +511,7 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     let mut lines: Vec<Value> = plain.iter().map(|op| json!({ "op": op })).collect();
     lines.extend([
         json!({"op": "job", "job": 0}),
+        json!({"op": "jobs", "text": "a", "sort": "given", "ranks": [1], "matching": [0]}),
         json!({"op": "node", "node": 1}),
         json!({"op": "explain", "job": 1}),
         json!({"op": "place", "user": "alice", "queue": "root.a"}),

@@ -9,6 +9,10 @@ use heddle_economy::http::{Answer, Written, reloaded};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+/// Most names of jobs for a list, and for sentences about one job.
+const LISTED_MAX: u32 = 100_000;
+const MENTIONED_MAX: u32 = 500;
+
 /// The answer to a question.
 #[derive(Debug)]
 pub enum Reply {
@@ -59,27 +63,25 @@ fn read<T: DeserializeOwned>(question: Value) -> Result<T, String> {
     serde_json::from_value(question).map_err(|error| error.to_string())
 }
 
-/// Which jobs a request over HTTP needs names of: null for none; else `one`, the number or
-/// application in its path, if there is one, and `from`, the first number of its page.
+/// Which names a request over HTTP needs: null for none, else those of nodes, and of at most `max`
+/// jobs, first of `one`, the number or application in its path, if there is one. A list may find
+/// any job; a sentence about one mentions few.
 fn names(request: &Value) -> Value {
-    let text = |key: &str| request[key].as_str().unwrap_or("");
-    let Some(rest) = text("path").strip_prefix("/heddle/v1/") else {
+    let path = request["path"].as_str().unwrap_or("");
+    let Some(rest) = path.strip_prefix("/heddle/v1/") else {
         return Value::Null;
     };
     let (route, one) = rest
         .split_once('/')
         .map_or((rest, None), |(route, one)| (route, Some(one)));
-    let is_one = one.is_none_or(|one| !one.is_empty() && !one.contains('/'));
-    if !matches!(route, "jobs" | "explain") || !is_one {
-        return Value::Null;
+    match (route, one) {
+        ("jobs", None) => json!({ "one": one, "max": LISTED_MAX }),
+        ("nodes", None) => json!({ "one": one, "max": 0 }),
+        ("jobs" | "explain", Some(id)) if !id.is_empty() && !id.contains('/') => {
+            json!({ "one": one, "max": MENTIONED_MAX })
+        }
+        _ => Value::Null,
     }
-    let numbers = text("query")
-        .split('&')
-        .filter_map(|part| part.strip_prefix("from="));
-    let mut numbers = numbers
-        .filter(|digits| digits.len() <= 9)
-        .flat_map(str::parse::<u32>);
-    json!({ "one": one, "from": numbers.next().unwrap_or(0) })
 }
 
 #[cfg(test)]
@@ -125,27 +127,26 @@ mod tests {
     }
 
     #[test]
-    fn requests_about_jobs_need_names() {
-        let named = |path: &str, query: Option<&str>| {
-            asked(&json!({"op": "names", "path": path, "query": query}))
-        };
-        let page = |from: u32| json!({"one": null, "from": from});
-        assert_eq!(named("/heddle/v1/jobs", None), page(0));
-        assert_eq!(named("/heddle/v1/explain", Some("max=3&from=70")), page(70));
-        for query in ["from=", "from=-1", "xfrom=7", "from=1234567890", "from=a"] {
-            assert_eq!(named("/heddle/v1/jobs", Some(query)), page(0), "{query}");
+    fn requests_about_jobs_and_nodes_need_names() {
+        let named = |path: &str| asked(&json!({"op": "names", "path": path}));
+        let of = |one: Option<&str>, max: u32| json!({"one": one, "max": max});
+        assert_eq!(named("/heddle/v1/jobs"), of(None, LISTED_MAX));
+        assert_eq!(named("/heddle/v1/nodes"), of(None, 0));
+        let one = of(Some("application_1_7"), MENTIONED_MAX);
+        for route in ["jobs", "explain"] {
+            assert_eq!(named(&format!("/heddle/v1/{route}/application_1_7")), one);
         }
-        let one = json!({"one": "application_1_7", "from": 0});
-        assert_eq!(named("/heddle/v1/explain/application_1_7", None), one);
         for path in [
             "/heddle/v1/queues",
+            "/heddle/v1/explain",
+            "/heddle/v1/nodes/1",
             "/heddle/v1/jobs/",
             "/heddle/v1/jobs/1/2",
             "/heddle/v1/jobsx",
             "/heddle/jobs",
             "/x/heddle/v1/jobs",
         ] {
-            assert_eq!(named(path, None), Value::Null, "{path}");
+            assert_eq!(named(path), Value::Null, "{path}");
         }
     }
 

@@ -37,7 +37,9 @@ const OPERATIONS: &[&str] = &[
     "node",
     "predict",
     "explain",
-    "waits",
+    "jobs",
+    "nodes",
+    "usage",
     "activities",
     "place",
     "foresee",
@@ -73,7 +75,9 @@ impl Engine {
             "job" => self.job_report(section),
             "node" => self.node_report(section),
             "explain" => self.explain(section),
-            "waits" => self.waits_report(section),
+            "jobs" => self.jobs_report(section),
+            "nodes" => self.nodes_report(section),
+            "usage" => self.usage_report(section),
             "activities" => self.activities(section),
             "predict" => match section.value("job") {
                 Some(_) => self.predict(Some(numbered(&mut section, "job")?)),
@@ -126,7 +130,9 @@ impl Engine {
                     | "job"
                     | "node"
                     | "explain"
-                    | "waits"
+                    | "jobs"
+                    | "nodes"
+                    | "usage"
                     | "activities"
                     | "foresee"
                     | "predict"

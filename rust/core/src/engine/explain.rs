@@ -1,9 +1,9 @@
 //! Hands explanations what they read, and serves requests for them: one job with its waits and its
-//! latest decisions, or the sentences of many jobs in turn.
+//! latest decisions, or what YARN's pages show of many.
 
+use super::Engine;
 use super::control::{RequestError, numbered, refused};
 use super::search::Pick;
-use super::{Engine, Subject};
 use crate::config::Section;
 use crate::explain::{Answers, Surveys, View, What, json, sentence};
 use crate::model::cluster::Node;
@@ -18,10 +18,6 @@ use serde_json::{Value, json};
 /// How many asks ahead of one are counted, for a request about one job and about many.
 const AHEAD_MAX: u32 = 1_000;
 const AHEAD_OF_EACH_MAX: u32 = 100;
-
-/// How many waiting jobs one page of sentences has at most, and how many numbers it visits.
-const WAITS_MAX: i64 = 1_000;
-const LOOKED_AT_MAX: u32 = 2_000;
 
 /// How many jobs one answer about activities has at most.
 const ACTIVE_MAX: usize = 100;
@@ -46,7 +42,7 @@ impl Answers for Engine {
 }
 
 impl Engine {
-    fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         View {
             world: world!(self),
             backlog: &self.backlog,
@@ -60,6 +56,8 @@ impl Engine {
     }
 
     pub(super) fn note_grant(&mut self, node: NodeId, pick: &Pick, locality: Locality) {
+        self.totals
+            .granted(self.cluster.job(pick.job), pick.ask, locality);
         let partition = self.cluster.node(node).map(|node| node.facts.partition);
         let tree = partition.and_then(|partition| self.partitions.get(&partition));
         let books = (&self.cluster, tree.unwrap_or(&self.tree));
@@ -75,6 +73,7 @@ impl Engine {
         lacking_mb: i64,
     ) {
         let observed = self.observed.contains(&(job, key));
+        self.totals.evicted(observed);
         let world = world!(self);
         let market = self.share.market();
         let what = (job, key, observed);
@@ -127,36 +126,6 @@ impl Engine {
                 .map(|entry| json::entry(entry, by_arrival, &names))
                 .collect::<Vec<_>>(),
         }))
-    }
-
-    /// `{"op": "waits", "from": N, "max": M}`: the sentences of jobs from number N on, a page at a
-    /// time. A sentence is `null` if the job waits for nothing or `explain.entries` is 0. `next` is
-    /// the start of the next page; 0 after the last.
-    pub(super) fn waits_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
-        let from = section
-            .whole("from", 0, i64::from(u32::MAX))
-            .map_err(refused)?;
-        let max = section.whole("max", 1, WAITS_MAX).map_err(refused)?;
-        let (from, max) = (from.unwrap_or(0) as u32, max.unwrap_or(WAITS_MAX));
-        let end = self.cluster.jobs_end();
-        let view = self.view();
-        let mut surveys = Surveys::new();
-        let mut jobs = Vec::new();
-        let mut explained = 0;
-        let mut at = from;
-        while at < end && explained < max && at - from < LOOKED_AT_MAX {
-            if let Some(job) = self.cluster.job(JobId(at)) {
-                self.subject.set(Some(Subject::Job(job.facts.job)));
-                let waits = match self.trace.is_on() {
-                    true => view.waits(job, &mut surveys, AHEAD_OF_EACH_MAX),
-                    false => Vec::new(),
-                };
-                explained += i64::from(!waits.is_empty());
-                jobs.push(json!([at, self.summary(&waits)]));
-            }
-            at += 1;
-        }
-        Ok(json!({ "jobs": jobs, "next": if at < end { at } else { 0 } }))
     }
 
     /// `{"op": "activities"}`: what YARN's pages about scheduling activities show, of the jobs that

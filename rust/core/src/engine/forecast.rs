@@ -29,7 +29,7 @@ impl Engine {
     }
 
     /// Predicts all jobs in the leaves that `wanted` picks, in order of leaves.
-    fn predictions(&self, wanted: impl Fn(ShareNodeId) -> bool) -> Vec<Prediction> {
+    pub(super) fn predictions(&self, wanted: impl Fn(ShareNodeId) -> bool) -> Vec<Prediction> {
         let mut leaves: BTreeMap<ShareNodeId, Vec<Work>> = BTreeMap::new();
         for job in self.cluster.jobs().filter(|job| wanted(job.leaf)) {
             let work = self.predictor.work(job, self.now);
@@ -118,7 +118,7 @@ impl Engine {
 }
 
 /// One job's prediction; times on the engine's clock.
-fn row(prediction: &Prediction) -> Value {
+pub(super) fn row(prediction: &Prediction) -> Value {
     let times = |promise: &Promise| {
         let band = prediction.times(promise);
         json!({

@@ -23,8 +23,8 @@ pub struct JobName {
     pub aside: Option<(String, String)>,
 }
 
-/// A node's name. In JSON a list: `[3, "host-3.example.com:45454", 1700]`, and a reason if it is
-/// put aside.
+/// A node's name. In JSON a list: `[3, "host-3.example.com:45454", 1700, "/rack-1"]`, and a reason
+/// if it is put aside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NodeName {
     /// The engine's number.
@@ -34,6 +34,8 @@ pub struct NodeName {
     /// The time at which it got the number, by the engine's clock: another node had the number
     /// before.
     pub since_ms: i64,
+    /// Its rack.
+    pub rack: String,
     /// The reason why it is kept from the engine.
     #[serde(default)]
     pub aside: Option<String>,
@@ -60,11 +62,16 @@ impl<'a> Names<'a> {
 
     /// Returns the name of a node at a moment of the engine's clock; `None` means now.
     pub(crate) fn node(self, number: u64, at_ms: Option<i64>) -> Option<&'a str> {
-        let mut nodes = self.nodes.iter();
-        let node = nodes.find(|node| u64::from(node.number) == number)?;
+        let node = self.of_node(number)?;
         at_ms
             .is_none_or(|at_ms| node.since_ms <= at_ms)
             .then_some(node.name.as_str())
+    }
+
+    /// Returns the node with a number now.
+    pub(crate) fn of_node(self, number: u64) -> Option<&'a NodeName> {
+        let mut nodes = self.nodes.iter();
+        nodes.find(|node| u64::from(node.number) == number)
     }
 
     /// Returns the number of an application.
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn numbers_of_nodes_become_hosts_as_long_as_they_are_theirs() {
-        let nodes = r#"[[0, "rack1-a:45454", 10], [7, "rack2-b:45454", 500]]"#;
+        let nodes = r#"[[0, "rack1-a:45454", 10, "/1"], [7, "rack2-b:45454", 500, "/2"]]"#;
         let (jobs, nodes) = (jobs(), serde_json::from_str::<Vec<NodeName>>(nodes));
         let names = Names {
             jobs: &jobs,

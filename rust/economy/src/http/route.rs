@@ -130,9 +130,12 @@ const ROUTES: &[Route] = &[
     ),
     Route::of_accounts("queues/{queue}/advice", Access::Queue, v1::advice::advice)
         .with(&["slots", "pool"]),
-    Route::get("jobs", Access::Known, v1::jobs::list).with(&["from", "max"]),
+    Route::get("jobs", Access::Known, v1::jobs::list)
+        .with(&["from", "skip", "max", "search", "sort"]),
     Route::get("jobs/{id}", Access::Known, v1::jobs::one),
     Route::get("explain/{job}", Access::Known, v1::jobs::explain),
+    Route::get("nodes", Access::Known, v1::nodes::list).with(&["from", "max"]),
+    Route::get("usage", Access::Known, v1::server::usage).with(&["from_ms"]),
     Route::of_accounts("shares", Access::Known, v1::market::shares),
     Route::of_accounts("price", Access::Anybody, v1::market::price),
     Route::of_accounts("price/history", Access::Known, v1::market::history)

@@ -6,6 +6,7 @@ pub(crate) mod body;
 pub(crate) mod configuration;
 pub(crate) mod jobs;
 pub(crate) mod market;
+pub(crate) mod nodes;
 pub(crate) mod queues;
 pub(crate) mod server;
 pub(crate) mod shadow;

@@ -154,6 +154,9 @@ const REQUESTS: &[(&str, &str, &str, &str)] = &[
     ("DELETE", "/queues/{queue}", "queues/carol", ""),
     ("GET", "/jobs", "jobs", ""),
     ("GET", "/jobs", "jobs?max=1", ""),
+    ("GET", "/jobs", "jobs?sort=-user&search=a&skip=1", ""),
+    ("GET", "/nodes", "nodes?max=2", ""),
+    ("GET", "/usage", "usage?from_ms=1", ""),
     ("GET", "/jobs/{id}", "jobs/1", ""),
     ("GET", "/jobs/{id}", "jobs/3", ""),
     ("GET", "/explain/{job}", "explain/1", ""),
@@ -223,6 +226,8 @@ fn without_accounts_too() {
         ("/price", "price"),
         ("/jobs", "jobs"),
         ("/jobs/{id}", "jobs/1"),
+        ("/nodes", "nodes"),
+        ("/usage", "usage"),
         ("/explain/{job}", "explain/1"),
         ("/configuration", "configuration"),
     ] {

@@ -163,6 +163,10 @@ fn jobs_come_in_pages() {
         ("max=+5", 400),
         ("max=5&max=6", 400),
         ("form=1", 400),
+        ("skip=-1", 400),
+        ("sort=-priority&skip=3", 200),
+        ("sort=age", 400),
+        ("sort=--user", 400),
     ] {
         let answer = site.signed("root", "GET", &format!("/heddle/v1/jobs?{query}"), "");
         assert_eq!(answer.status, status, "{query}");

@@ -60,6 +60,7 @@ fn sentences_name_hosts_and_entries_too() {
         number,
         name: format!("host-{number}.example.com:45454"),
         since_ms,
+        rack: format!("/rack-{number}"),
         aside: None,
     };
     // The fourth node got its number after the grants, which were made at 0 ms.
@@ -117,7 +118,7 @@ fn jobs_and_nodes_that_are_put_aside_are_explained() {
     let jobs = r#"[[7, "application_1700000000000_0007", "alice", "wc",
                     ["root.alice", "The application is put aside: it failed"]]]"#;
     let jobs: Vec<JobName> = serde_json::from_str(jobs).expect("rows");
-    let nodes = r#"[[0, "host-0:1", 0, "it failed twice"], [1, "host-1:1", 0]]"#;
+    let nodes = r#"[[0, "host-0:1", 0, "/a", "it failed twice"], [1, "host-1:1", 0, "/b"]]"#;
     let nodes: Vec<NodeName> = serde_json::from_str(nodes).expect("rows");
     let ask = |user: &str| {
         let path = "explain/application_1700000000000_0007";
@@ -187,4 +188,106 @@ fn without_names_jobs_have_numbers() {
         let explained = json_of(&asked(&site, "root", "explain/1", &[]));
         assert_eq!(explained[key], json!(null), "{key}");
     }
+}
+
+/// By what the engine does not know: names of the request are all that these orders have.
+#[test]
+fn jobs_are_found_and_sorted_by_names() {
+    let site = Site::market();
+    site.cluster().submit(3, "alice", 1);
+    let of = |number: u32, user: &str, name: &str| JobName {
+        number,
+        application: format!("application_1700000000000_{number:04}"),
+        user: user.to_string(),
+        name: name.to_string(),
+        aside: None,
+    };
+    let jobs = [
+        of(1, "alice", "Word Count"),
+        of(2, "bob", "\u{c4}rger & <b>"),
+        of(3, "alice", "a sort"),
+    ];
+    let listed = |user: &str, query: &str| {
+        let path = "/heddle/v1/jobs";
+        let header = v2_header(user, "GET", path, query, b"");
+        let answer = site.send(&Request {
+            path,
+            query,
+            authorization: Some(&header),
+            jobs: &jobs,
+            ..site.plain()
+        });
+        let list = json_of(&answer);
+        let rows = list["jobs"].as_array().expect("a list").iter();
+        let numbers: Vec<u64> = rows.filter_map(|row| row["job"].as_u64()).collect();
+        (numbers, list["total"].as_u64(), list["next"].as_u64())
+    };
+    for (user, query, expected) in [
+        ("root", "sort=name", (vec![1, 3, 2], Some(3), None)),
+        ("root", "sort=-name", (vec![2, 3, 1], Some(3), None)),
+        ("root", "sort=user", (vec![1, 3, 2], Some(3), None)),
+        (
+            "root",
+            "sort=-application&max=2",
+            (vec![3, 2], Some(3), Some(2)),
+        ),
+        (
+            "root",
+            "sort=-application&max=2&skip=2",
+            (vec![1], Some(3), None),
+        ),
+        ("root", "search=wORD", (vec![1], Some(1), None)),
+        ("root", "search=%C3%A4rger%20%26", (vec![2], Some(1), None)),
+        ("root", "search=root.bob", (vec![2], Some(1), None)),
+        ("root", "search=_0003", (vec![3], Some(1), None)),
+        (
+            "root",
+            "search=alice&sort=-submitted",
+            (vec![1, 3], Some(2), None),
+        ),
+        ("root", "search=nothing", (vec![], Some(0), None)),
+        // A page of a user is full, whatever others have before.
+        ("alice", "max=1", (vec![1], Some(2), Some(3))),
+        ("alice", "max=1&from=3", (vec![3], Some(1), None)),
+        ("alice", "search=rger", (vec![], Some(0), None)),
+        ("bob", "max=1", (vec![2], Some(1), None)),
+        ("modern", "", (vec![], Some(0), None)),
+    ] {
+        assert_eq!(listed(user, query), expected, "{user} {query}");
+    }
+    let long = format!("search={}", "x".repeat(201));
+    let path = "/heddle/v1/jobs";
+    let header = v2_header("root", "GET", path, &long, b"");
+    let refused = site.send(&Request {
+        path,
+        query: &long,
+        authorization: Some(&header),
+        ..site.plain()
+    });
+    assert_eq!(refused.status, 400);
+}
+
+#[test]
+fn nodes_have_names_racks_and_room() {
+    let site = Site::market();
+    let nodes = r#"[[0, "host-0:1", 0, "/a", "it failed twice"], [1, "host-1:1", 0, "/b"]]"#;
+    let nodes: Vec<NodeName> = serde_json::from_str(nodes).expect("rows");
+    let list = json_of(&asked_with(&site, "alice", "nodes", &[], &nodes));
+    let rows = list["nodes"].as_array().expect("a list");
+    assert_eq!(rows.len(), 4, "all that the engine has: {list}");
+    assert_eq!(
+        (&rows[0]["name"], &rows[0]["rack"]),
+        (&json!("host-0:1"), &json!("/a"))
+    );
+    assert_eq!(rows[0]["aside"], "it failed twice");
+    assert_eq!(
+        (&rows[1]["aside"], &rows[2]["name"]),
+        (&Value::Null, &Value::Null)
+    );
+    // Three slots of 1 GB, all taken.
+    assert_eq!(
+        (&rows[1]["memory_mb"], &rows[1]["free_mb"]),
+        (&json!(3_072), &json!(0))
+    );
+    assert_eq!(rows[1]["containers"], 3);
 }

@@ -41,7 +41,7 @@ fn read(state: BooksState) -> BooksStatus {
 }
 
 /// Routes that answer in every state of the books.
-const ALWAYS: [&str; 12] = [
+const ALWAYS: [&str; 14] = [
     "time",
     "health",
     "openapi.json",
@@ -51,6 +51,8 @@ const ALWAYS: [&str; 12] = [
     "configuration/rollback",
     "plan",
     "shadow",
+    "nodes",
+    "usage",
     "jobs",
     "jobs/{id}",
     "explain/{job}",

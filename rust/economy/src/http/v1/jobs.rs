@@ -1,66 +1,131 @@
-//! Jobs: their state, the reasons for waiting, and their expected start and end. The engine knows
-//! jobs by number; the host's names come with the request.
+//! Jobs: their state, the reasons for waiting, their place in line, and their expected start and
+//! end. The engine knows jobs by number; the host's names come with the request, so what is looked
+//! for in names, and orders by names, are found here.
 
 use crate::auth::role::Need;
 use crate::http::answer::{Failure, Reply};
 use crate::http::clock::Clock;
 use crate::http::exchange::Exchange;
-use crate::http::names::{self, Names};
+use crate::http::names::{self, JobName, Names};
+use heddle_core::config::unknown;
 use serde_json::{Value, json};
 
-/// Limit of jobs in one answer: the engine is asked for each.
+/// Limit of jobs in one answer: each is explained.
 const JOBS: u64 = 100;
 const JOBS_MAX: u64 = 500;
+/// Longest text that is looked for.
+const SEARCH_CHARS_MAX: usize = 200;
 
-/// `GET jobs`: a page of jobs from a number on, with the reason why each waits. An administrator
-/// gets all jobs, a user their own.
+/// Orders that the engine knows, and those by names.
+const SORTS: &[&str] = &[
+    "number",
+    "submitted",
+    "queue",
+    "priority",
+    "running",
+    "pending",
+    "memory",
+    "application",
+    "user",
+    "name",
+];
+
+/// `GET jobs`: a page of jobs, with the reason why each waits. An administrator gets all jobs, a
+/// user their own. In order of number, `from` is the first one, and `next` the first one of the
+/// next page; in any other order, `skip` and `next` count jobs.
 pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
-    let from = exchange
-        .number("from", 0, u64::from(u32::MAX))?
-        .unwrap_or(0);
+    let most = u64::from(u32::MAX);
+    let from = exchange.number("from", 0, most)?.unwrap_or(0);
+    let skip = exchange.number("skip", 0, most)?.unwrap_or(0);
     let max = exchange.number("max", 1, JOBS_MAX)?.unwrap_or(JOBS);
-    let waits = exchange.ask(&json!({"op": "waits", "from": from, "max": max}))?;
-    let told = waits["jobs"].as_array().map_or(&[][..], Vec::as_slice);
-    // The engine counts only jobs that wait for something.
-    let (page, rest) = told.split_at(told.len().min(max as usize));
-    let mut jobs = Vec::new();
-    for entry in page {
-        // It may have ended since.
-        if let Some(job) = found(exchange, &entry[0])?
-            && exchange.who.sees(job["queue"].as_str().unwrap_or(""))
-        {
-            jobs.push(row(exchange, &job, &entry[1]));
-        }
+    let mut asked = json!({"op": "jobs", "from": from, "skip": skip, "max": max});
+    let by_number = sort(exchange, &mut asked)?;
+    search(exchange, &mut asked)?;
+    if exchange.who.may(Need::Admin).is_err() {
+        asked["queues"] = seen_queues(exchange)?;
     }
-    let next = rest.first().map_or(&waits["next"], |entry| &entry[0]);
-    let next = next.as_u64().filter(|next| *next > 0);
+    let mut list = exchange.ask(&asked)?;
+    let clock = Clock::new(&list["now_ms"], exchange.request.now_ms);
+    let mut jobs = list["jobs"].take();
+    for job in jobs.as_array_mut().into_iter().flatten() {
+        put_names(exchange, job, clock);
+    }
+    let shown = jobs.as_array().map_or(0, Vec::len) as u64;
+    let next = match (list["next"].is_null(), by_number) {
+        (true, _) => Value::Null,
+        (false, true) => list["next"].take(),
+        (false, false) => json!(skip + shown),
+    };
     Ok(Reply::json(&json!({
-        "jobs": jobs, "next": next, "now_ms": exchange.request.now_ms,
+        "jobs": jobs, "total": list["total"], "next": next, "now_ms": exchange.request.now_ms,
     })))
 }
 
-/// `GET jobs/{id}`: one job, with its expected start and end.
+/// Reads `sort`; returns whether the order is that of numbers, by which pages are exact.
+fn sort(exchange: &Exchange<'_>, asked: &mut Value) -> Result<bool, Failure> {
+    let text = exchange.query.get("sort")?.unwrap_or("number");
+    let name = text.strip_prefix('-').unwrap_or(text);
+    if !SORTS.contains(&name) {
+        let expected = format!("{}; `-` before it reverses the order", unknown(name, SORTS));
+        return Err(Failure::new(
+            400,
+            "there is no such order",
+            "query, `sort`",
+            expected,
+        ));
+    }
+    asked["descending"] = json!(name != text);
+    let key: fn(&JobName) -> &str = match name {
+        "application" => |job| &job.application,
+        "user" => |job| &job.user,
+        "name" => |job| &job.name,
+        _ => {
+            asked["sort"] = json!(name);
+            return Ok(text == "number");
+        }
+    };
+    let mut named: Vec<&JobName> = exchange.request.jobs.iter().collect();
+    named.sort_by(|a, b| (key(a), a.number).cmp(&(key(b), b.number)));
+    asked["sort"] = json!("given");
+    asked["ranks"] = named.iter().map(|job| job.number).collect();
+    Ok(false)
+}
+
+/// Reads `search`: a part of a queue's path, or of an application's id, user or name.
+fn search(exchange: &Exchange<'_>, asked: &mut Value) -> Result<(), Failure> {
+    let text = exchange.query.get("search")?.unwrap_or("").to_lowercase();
+    if text.chars().count() > SEARCH_CHARS_MAX {
+        let expected = format!("at most {SEARCH_CHARS_MAX} characters");
+        return Err(Failure::new(
+            400,
+            "the text is too long",
+            "query, `search`",
+            expected,
+        ));
+    }
+    if !text.is_empty() {
+        let has = |name: &str| name.to_lowercase().contains(&text);
+        let jobs = exchange.request.jobs.iter();
+        let found = jobs.filter(|job| has(&job.application) || has(&job.user) || has(&job.name));
+        asked["matching"] = found.map(|job| job.number).collect();
+        asked["text"] = json!(text);
+    }
+    Ok(())
+}
+
+/// The paths of the queues whose jobs the caller may see.
+fn seen_queues(exchange: &Exchange<'_>) -> Result<Value, Failure> {
+    let queues = exchange.ask(&json!({"op": "queues"}))?;
+    let paths = queues["queues"].as_array().into_iter().flatten();
+    let paths = paths.filter_map(|queue| queue["path"].as_str());
+    Ok(paths.filter(|path| exchange.who.sees(path)).collect())
+}
+
+/// `GET jobs/{id}`: one job, as the list has it.
 pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let id = number(exchange)?;
-    let report = own(exchange, &id)?;
-    let explained = of_job(exchange, "explain", &id)?;
-    let predicted = of_job(exchange, "predict", &id)?;
-    let clock = Clock::new(&explained["now_ms"], exchange.request.now_ms);
-    let mut job = row(exchange, &report, &explained["sentence"]);
-    job["submitted_ms"] = report["submitted_ms"].clone();
-    clock.put_right(&mut job["submitted_ms"]);
-    job["prediction"] = predicted["jobs"][0].clone();
-    if let Value::Object(prediction) = &mut job["prediction"] {
-        prediction.remove("job");
-        let clock = Clock::new(&predicted["now_ms"], exchange.request.now_ms);
-        for moment in ["start", "end"] {
-            for time in ["earliest_ms", "expected_ms", "latest_ms"] {
-                if let Some(at) = prediction.get_mut(moment).and_then(|at| at.get_mut(time)) {
-                    clock.put_right(at);
-                }
-            }
-        }
-    }
+    let (mut job, clock) = own(exchange, &id)?;
+    put_names(exchange, &mut job, clock);
     Ok(Reply::json(&job))
 }
 
@@ -76,7 +141,7 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         }
         None => {
             own(exchange, &id)?;
-            of_job(exchange, "explain", &id)?
+            explained(exchange, &id)?
         }
     };
     name(&mut explained, &id, names);
@@ -131,42 +196,36 @@ fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
     })
 }
 
-/// Asks the engine for a job; `None` if it does not exist.
-fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> {
-    match exchange.backend.request(&json!({"op": "job", "job": id})) {
-        Ok(job) => Ok(Some(job)),
-        Err(problem) if problem.starts_with("key `job`") => Ok(None),
-        Err(problem) => Err(Failure::engine(&problem)),
+/// Completes a row of the engine: names for numbers, and times of day.
+fn put_names(exchange: &Exchange<'_>, job: &mut Value, clock: Clock) {
+    let names = Names::of(exchange.request);
+    let number = job["job"].clone();
+    names.put(job, &number);
+    names.put_into(&mut job["waits_for"], None);
+    clock.put_right(&mut job["submitted_ms"]);
+    if let Value::Object(ahead) = &mut job["ahead"] {
+        ahead.remove("first");
+    }
+    if let Value::Object(prediction) = &mut job["prediction"] {
+        prediction.remove("job");
+        for moment in ["start", "end"] {
+            for time in ["earliest_ms", "expected_ms", "latest_ms"] {
+                if let Some(at) = prediction.get_mut(moment).and_then(|at| at.get_mut(time)) {
+                    clock.put_right(at);
+                }
+            }
+        }
     }
 }
 
-/// Formats a job for a list.
-fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
-    let names = Names::of(exchange.request);
-    let mut row = json!({
-        "job": job["job"],
-        "queue": job["queue"],
-        "priority": job["priority"],
-        "mapreduce": job["mapreduce"],
-        "runnable": job["runnable"],
-        "running": job["running"],
-        "masters": job["masters"],
-        "done": job["done"],
-        "used": job["used"],
-        "maps": job["hints"]["maps"],
-        "reduces": job["hints"]["reduces"],
-        "waits_for": waits_for,
-    });
-    names.put(&mut row, &job["job"]);
-    names.put_into(&mut row["waits_for"], None);
-    row
-}
-
-/// Returns a job whose queue the caller may see.
-fn own(exchange: &mut Exchange<'_>, id: &Value) -> Result<Value, Failure> {
-    let job = found(exchange, id)?.ok_or_else(no_job)?;
+/// Returns a job whose queue the caller may see, as a row of the engine.
+fn own(exchange: &mut Exchange<'_>, id: &Value) -> Result<(Value, Clock), Failure> {
+    let mut list = exchange.ask(&json!({"op": "jobs", "from": id, "max": 1}))?;
+    let job = list["jobs"].as_array_mut().and_then(Vec::pop);
+    // Without that number, the list begins with the next one.
+    let job = job.filter(|job| job["job"] == *id).ok_or_else(no_job)?;
     may_see(exchange, job["queue"].as_str().unwrap_or(""))?;
-    Ok(job)
+    Ok((job, Clock::new(&list["now_ms"], exchange.request.now_ms)))
 }
 
 fn may_see(exchange: &mut Exchange<'_>, queue: &str) -> Result<(), Failure> {
@@ -175,9 +234,11 @@ fn may_see(exchange: &mut Exchange<'_>, queue: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks the engine more about a job, which may have ended by now.
-fn of_job(exchange: &Exchange<'_>, op: &str, id: &Value) -> Result<Value, Failure> {
-    let answer = exchange.backend.request(&json!({"op": op, "job": id}));
+/// Asks the engine why a job waits, which may have ended by now.
+fn explained(exchange: &Exchange<'_>, id: &Value) -> Result<Value, Failure> {
+    let answer = exchange
+        .backend
+        .request(&json!({"op": "explain", "job": id}));
     answer.map_err(|problem| match problem.starts_with("key `job`") {
         true => no_job(),
         false => Failure::engine(&problem),

@@ -4,6 +4,7 @@
 use super::body;
 use crate::http::answer::{Failure, JSON, Reply};
 use crate::http::exchange::Exchange;
+use crate::http::usage::SAMPLE_MS;
 use crate::record::BooksState;
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,8 @@ pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let users = acl.unusable.is_none() && (none || !acl.users.is_empty());
     drop(acl);
     let books = exchange.backend.books().state;
+    let journal = exchange.backend.request(&json!({"op": "journal"}));
+    let shadow = exchange.backend.request(&json!({"op": "shadow"}));
     let kept = matches!(books, BooksState::Connected | BooksState::InMemory);
     let status = match (engine, users && kept) {
         (false, _) => "down",
@@ -35,6 +38,8 @@ pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         "engine": engine,
         "users": users,
         "books": books,
+        "journal": journal_state(journal.as_ref().unwrap_or(&Value::Null)),
+        "shadow": shadow.as_ref().map_or("off", |shadow| shadow["state"].as_str().unwrap_or("off")),
         "version": env!("CARGO_PKG_VERSION"),
         "start_ms": exchange.api.started_ms,
         "now_ms": exchange.request.now_ms,
@@ -44,6 +49,27 @@ pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         reply = reply.with("Retry-After", "1");
     }
     Ok(reply)
+}
+
+/// Without the path and the reason, which the metrics and the log have.
+fn journal_state(journal: &Value) -> &'static str {
+    match (journal.is_null(), journal["stopped"].is_null()) {
+        (true, _) => "off",
+        (false, true) => "recording",
+        (false, false) => "stopped",
+    }
+}
+
+/// `GET usage`: what the cluster was used for in the last hour, a sample each ten seconds. A user
+/// gets their own queues, and the counts of the whole cluster.
+pub(crate) fn usage(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let from_ms = exchange.number("from_ms", 0, i64::MAX as u64)?.unwrap_or(0);
+    let usage = exchange.api.usage.lock();
+    Ok(Reply::json(&json!({
+        "samples": usage.since(from_ms, |queue| exchange.who.sees(queue)),
+        "every_ms": SAMPLE_MS,
+        "now_ms": exchange.request.now_ms,
+    })))
 }
 
 /// `GET configuration`: the configuration in force.

@@ -23,8 +23,6 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
  * answers, a job may have ended and its number been reused.
  */
 final class JobNames implements ApiHandler.Names {
-  /** Largest number of jobs on a page. */
-  private static final int NAMES_MAX = 500;
   /** Longest name in an answer: submitters choose names of any length. */
   private static final int NAME_CHARS_MAX = 200;
   private static final Pattern NUMBERED = Pattern.compile("\\b(job|node)#(\\d+)");
@@ -110,7 +108,7 @@ final class JobNames implements ApiHandler.Names {
     for (Map.Entry<Integer, Node> entry : nodes.entrySet()) {
       Node node = entry.getValue();
       ArrayNode row = names.addArray().add(entry.getKey()).add(node.node.getNodeID().toString())
-          .add(node.sinceMs);
+          .add(node.sinceMs).add(node.node.getRackName());
       String aside = node.node.faults().aside();
       if (aside != null) {
         row.add(aside);
@@ -120,8 +118,8 @@ final class JobNames implements ApiHandler.Names {
   }
 
   @Override
-  public ArrayNode of(String path, String query) {
-    JsonNode about = SetupJson.ask("names", "path", path, "query", query);
+  public ArrayNode of(String path) {
+    JsonNode about = SetupJson.ask("names", "path", path);
     if (about.isNull()) {
       return null;
     }
@@ -135,10 +133,9 @@ final class JobNames implements ApiHandler.Names {
         }
       }
     }
-    // A page, or those that a sentence about the one may speak of.
-    int from = about.path("from").asInt();
-    for (Map.Entry<Integer, HeddleJob> entry : jobs.tailMap(from).entrySet()) {
-      if (names.size() >= NAMES_MAX) {
+    int max = about.path("max").asInt();
+    for (Map.Entry<Integer, HeddleJob> entry : jobs.entrySet()) {
+      if (names.size() >= max) {
         break;
       }
       add(names, entry);

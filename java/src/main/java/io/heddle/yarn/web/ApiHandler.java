@@ -63,11 +63,11 @@ public final class ApiHandler implements WebHandler {
   public interface Names {
     /**
      * Returns the names of the jobs that a request may be about: lists of number, application,
-     * user and name; null if it is about none.
+     * user and name; null if it is about neither jobs nor nodes.
      */
-    ArrayNode of(String path, String query);
+    ArrayNode of(String path);
 
-    /** Returns the names of all nodes: lists of number, name and since when it has that number. */
+    /** Returns all nodes: lists of number, name, since when it has that number, and rack. */
     ArrayNode nodes();
   }
 
@@ -174,7 +174,7 @@ public final class ApiHandler implements WebHandler {
     head.put("accept", request.getHeader("Accept"));
     head.put("host", request.getServerName());
     head.put("config_file", configuration.name());
-    ArrayNode jobs = names.of(request.getRequestURI(), request.getQueryString());
+    ArrayNode jobs = names.of(request.getRequestURI());
     if (jobs != null) {
       head.set("jobs", jobs);
       // Which of them an answer about jobs speaks of, only the answer tells.

@@ -5,6 +5,7 @@
 mod advise;
 mod apply;
 mod income;
+mod jobs;
 mod ledger;
 mod plan;
 mod queues;
@@ -36,11 +37,9 @@ pub(crate) struct OfQueue {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Jobs, with what each waits for; under every policy.
-    Jobs {
-        #[command(flatten)]
-        server: Server,
-    },
+    /// Jobs with their place in line, expected start and end, and what each waits for; under every
+    /// policy.
+    Jobs(jobs::Jobs),
     /// Why a job waits, what would change that, and what was decided of it lately; under every
     /// policy.
     Explain {
@@ -51,8 +50,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         server: Server,
     },
-    /// Queues and jobs in tables that stay up to date: shares, use, what is pending; with
-    /// accounts also bids and budgets.
+    /// Queues, jobs, use and health in tables that stay up to date; with accounts also bids and
+    /// budgets.
     Top(top::Top),
     /// What a configuration would change if it came into force now: queues, shares, and containers
     /// that would be taken back; under every policy (administrators). Changes nothing.
@@ -140,7 +139,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
         Command::Income(income) => income.main(),
         Command::Ledger(ledger) => ledger.main(),
         Command::Sign(sign) => sign.main(),
-        Command::Jobs { server } => jobs(server),
+        Command::Jobs(jobs) => jobs.main(),
         Command::Explain { job, server } => explain(job, server),
         Command::Top(top) => top.main(),
         Command::Plan(plan) => plan.main(),
@@ -345,65 +344,6 @@ fn remove(of: &OfQueue) -> Result<(), Failure> {
         "{name} removed; {lost} credits that it held are forfeited\n"
     ))?;
     answer.written()
-}
-
-fn jobs(server: &Server) -> Result<(), Failure> {
-    let client = Client::new(server)?;
-    let mut rows = Vec::new();
-    let mut all = Vec::new();
-    let mut from = 0;
-    loop {
-        let answer = client.get("jobs", &format!("from={from}&max=500"), Holds::List("jobs"))?;
-        let page = list(&answer.json["jobs"]);
-        all.extend(page.iter().cloned());
-        rows.extend(page.iter().map(job_row));
-        match answer.json["next"].as_u64() {
-            // A page that leads back would never end the loop.
-            Some(next) if next > from => from = next,
-            _ if server.json => {
-                return crate::terminal::print_json(&json!({
-                    "jobs": all, "next": null, "now_ms": answer.json["now_ms"],
-                }));
-            }
-            _ => break,
-        }
-    }
-    print(&job_table(&rows))
-}
-
-/// Formats jobs as a table, with the rows of `job_row`.
-fn job_table(rows: &[Vec<String>]) -> String {
-    let heading = [
-        "job",
-        "queue",
-        "running",
-        "done",
-        "application",
-        "user",
-        "name",
-        "waits for",
-    ];
-    table(&heading, rows)
-}
-
-fn job_row(job: &Value) -> Vec<String> {
-    let sum = |key: &str| {
-        list(&job[key])
-            .iter()
-            .filter_map(Value::as_u64)
-            .sum::<u64>()
-    };
-    let masters = job["masters"].as_u64().unwrap_or(0);
-    vec![
-        said(&job["job"]),
-        said(&job["queue"]),
-        sum("running").saturating_sub(masters).to_string(),
-        sum("done").to_string(),
-        said(&job["application"]),
-        said(&job["user"]),
-        said(&job["name"]),
-        said(&job["waits_for"]),
-    ]
 }
 
 /// Parses a job for a path: an identifier that the server can know and that needs no escape.

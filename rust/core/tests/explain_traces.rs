@@ -189,6 +189,30 @@ fn the_tick_notes_why_jobs_wait_once_per_reason() {
 }
 
 #[test]
+fn sentences_of_many_jobs_come_in_turn() {
+    let mut host = Host::new(json!({"policy": "fifo", "heartbeat_fill": 1.0}));
+    let queue = host.queue("u", None);
+    for job in [0, 1, 2, 5, 6] {
+        host.job(job, queue);
+        host.ask(job, 0, u32::from(job != 1), 1_024);
+    }
+    let mut told = Vec::new();
+    let mut from = 0;
+    loop {
+        let reply = host.request(json!({"op": "waits", "from": from, "max": 2}));
+        for job in reply["jobs"].as_array().expect("a list") {
+            told.push((job[0].as_u64().expect("an id"), job[1].is_null()));
+        }
+        from = reply["next"].as_u64().expect("an id");
+        if from == 0 {
+            break;
+        }
+    }
+    let expected = [(0, false), (1, true), (2, false), (5, false), (6, false)];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn what_the_order_holds_back_starts_with_the_limit_that_is_named() {
     let config = |most: u32| {
         json!({
@@ -312,6 +336,7 @@ fn day(preset: &str, entries: u32, asks: bool) -> Vec<Decision> {
             decisions.extend(host.tick());
         }
         if asks && round % 3 == 0 {
+            host.request(json!({"op": "waits"}));
             host.request(json!({"op": "jobs"}));
             host.request(json!({"op": "usage"}));
             host.request(json!({"op": "explain", "job": 0}));
@@ -362,7 +387,7 @@ fn entries_are_read_checked_and_can_change_while_running() {
     assert!(host.engine.trace(JobId(1)).is_some());
     let mutating = |op: &str| Engine::is_mutating(&json!({"op": op}));
     assert!(
-        !mutating("explain") && !mutating("jobs"),
+        !mutating("explain") && !mutating("waits") && !mutating("jobs"),
         "a journal needs neither"
     );
 }

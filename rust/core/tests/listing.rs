@@ -170,6 +170,10 @@ fn a_row_has_place_in_line_expected_times_and_progress() {
         3,
         "one of the first and two of the second"
     );
+    assert_eq!(
+        row(0)["ahead"],
+        json!({"jobs": 0, "tasks": 0, "more": false})
+    );
     assert_eq!(row(0)["pending"], 1);
     assert_eq!(row(0)["progress_per_mille"], 0);
     let end = |i: usize| row(i)["prediction"]["end"]["expected_ms"].as_i64();

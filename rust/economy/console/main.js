@@ -4,12 +4,14 @@
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';
 import { makeControl } from './control.js';
-import { ask } from './dialog.js';
+import { makeJobs } from './jobs.js';
+import { makeNodes } from './nodes.js';
 import {
   about, byId, credits, duration, element, ending, moment, number, percent, resources, say,
 } from './page.js';
 import { SERIES_MAX, makePlot } from './plot.js';
 import { makeTable } from './tables.js';
+import { makeUsage } from './usage.js';
 
 const POLL_MS = 2_000;
 /** The history shown, in ms, and the largest number of intervals kept. */
@@ -19,22 +21,19 @@ const INTERVALS_MAX = 2_000;
 const client = makeClient();
 const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
 const control = makeControl(client, actions.signedIn, () => poll());
+const jobs = makeJobs(client, () => poll(), (problem) => showProblem(problem));
+const nodes = makeNodes(client);
+const usage = makeUsage(client);
 /** The last answers to the signed-in user. Other users must not see them. */
 let seen = {};
 let seenBy = null;
 /** Ended intervals in order, each {at, price, rows: Map of queue to slots}. */
 let intervals = [];
-let jobsFrom = 0;
 let timer = null;
 let polling = false;
 let again = false;
 let lastMs = null;
 
-/** Returns a job's application id, or else the engine's number. */
-const called = (row) => row.application ?? `job#${row.job}`;
-/** Returns the path of YARN's own page of a job. */
-const pageOf = ({ application }) => (/^application_\d+_\d+$/.test(application ?? '')
-  ? `/cluster/app/${application}` : null);
 const isAdmin = () => seen.queues?.admin === true;
 const slots = (pools) => (pools ?? []).reduce((sum, each) => sum + each, 0);
 const share = (row) => row.account?.share ?? 0;
@@ -72,22 +71,6 @@ const showAccounts = makeTable(byId('accounts'), 'Accounts of queues', [
   },
 ], 'No queue has an account that you may see.');
 
-const showJobs = makeTable(byId('jobs'), 'Jobs in order of arrival', [
-  { title: 'Job', head: true, text: (row) => called(row), link: pageOf },
-  { title: 'Name', text: (row) => row.name ?? '–' },
-  { title: 'User', text: (row) => row.user ?? '–' },
-  { title: 'Queue', text: (row) => row.queue },
-  { title: 'Priority', numeric: true, text: (row) => number(row.priority) },
-  { title: 'Running', numeric: true, text: (row) => running(row) },
-  { title: 'Done', numeric: true, text: (row) => tasks(row.done) },
-  { title: 'Uses', text: (row) => resources(row.used) },
-  { title: 'Why it waits', long: true, text: (row) => row.waits_for ?? 'waits for nothing' },
-  {
-    title: 'More',
-    actions: (row) => [{ label: 'Explain', name: `Explain ${called(row)}`, run: explain }],
-  },
-], 'No job that you may see.');
-
 const showPools = makeTable(byId('pools'), 'Pools with minimum, fair share and use', [
   { title: 'Pool', head: true, text: (row) => row.queue },
   { title: 'Weight', numeric: true, text: (row) => number(row.scheduling.weight, 2) },
@@ -102,17 +85,6 @@ const showPools = makeTable(byId('pools'), 'Pools with minimum, fair share and u
 const drawPrice = makePlot(byId('price-plot'), 'Price per slot and interval',
   (value) => number(value, 6));
 const drawShares = makePlot(byId('share-plot'), 'Shares: slots paid for', (value) => number(value));
-
-/** Adds up tasks of all kinds. */
-function tasks(value) {
-  return number(Array.isArray(value) ? slots(value) : value);
-}
-
-/** Returns a job's running tasks, without its ApplicationMaster, which takes no slot. */
-function running(row) {
-  if (!Array.isArray(row.running)) return tasks(row.running);
-  return number(slots(row.running) - (row.masters ?? 0));
-}
 
 /** Returns a queue's running or pending tasks, without ApplicationMasters. */
 function inSlots(scheduling, what) {
@@ -135,13 +107,16 @@ function forgetOthers() {
   seenBy = client.user();
   seen = seenBy ? { ...seen } : {};
   intervals = [];
-  jobsFrom = 0;
+  jobs.restart();
+  usage.clear();
 }
 
 async function round(mine) {
   mine.health = await client.open('health');
   mine.queues = await client.get('queues');
-  mine.jobs = await client.get(`jobs?max=100&from=${jobsFrom}`);
+  await jobs.poll(mine);
+  await usage.poll();
+  await nodes.poll(mine);
   mine.shares = await client.get('shares');
   if (mine.queues.admin === true) await control.poll(mine);
   else [mine.shadow, mine.file] = [null, null];
@@ -233,10 +208,10 @@ function show() {
   const user = client.user();
   say(byId('user'), user ?? 'Not signed in');
   say(byId('sign'), user ? 'Sign out' : 'Sign in…');
-  const { queues, jobs, price, shares } = seen;
+  const { queues, price, shares } = seen;
   if (byId('problem').hidden && queues) say(byId('state'), `Up to date, ${moment(lastMs)}`);
   byId('market').hidden = byId('plots').hidden = !price;
-  byId('jobs-part').hidden = byId('pools-part').hidden = !queues;
+  for (const part of ['use', 'jobs', 'pools']) byId(`${part}-part`).hidden = !queues;
   byId('add-queue').hidden = !isAdmin();
   if (!queues) {
     clear();
@@ -245,12 +220,11 @@ function show() {
   const accounts = queues.queues.filter((row) => row.account);
   showAccounts(accounts, (row) => row.queue);
   showPools(queues.queues.filter((row) => row.scheduling), (row) => row.queue);
-  showSummary(queues, price, shares, jobs);
+  showSummary(queues, price, shares, seen.jobs);
   control.show(seen);
-  // The engine may reuse a number for another application.
-  if (jobs) showJobs(jobs.jobs, (row) => `${row.job} ${row.application}`);
-  byId('jobs-first').hidden = jobsFrom === 0;
-  byId('jobs-next').hidden = !jobs?.next;
+  jobs.show(seen.jobs);
+  nodes.show(seen.nodes);
+  usage.show();
   if (price) showPlots(accounts, price);
   const { policy } = queues;
   say(byId('policy'), typeof policy === 'string' ? policy
@@ -260,32 +234,44 @@ function show() {
 
 /** Removes everything that the last user saw, in hidden parts too. */
 function clear() {
-  for (const shown of [showAccounts, showJobs, showPools]) shown([], String);
-  control.clear();
+  for (const shown of [showAccounts, showPools]) shown([], String);
+  for (const part of [control, jobs, nodes, usage]) part.clear();
   byId('summary').replaceChildren();
   drawPrice([]);
   drawShares([]);
   say(byId('policy'), '');
 }
 
-function showSummary(queues, price, shares, jobs) {
+function showSummary(queues, price, shares, list) {
   const root = queues.queues.find((row) => row.queue === 'root')?.scheduling;
   const facts = [];
   if (price) facts.push(['Price', credits(price.price)]);
   if (shares?.slots) facts.push(['Slots', number(slots([shares.slots].flat()))]);
   if (root) facts.push(['Used', resources(root.used)]);
   if (shares?.capacity) facts.push(['Capacity', resources(shares.capacity)]);
-  if (jobs) facts.push(['Jobs', number(root?.jobs ?? jobs.jobs.length)]);
+  if (list) facts.push(['Jobs', number(root?.jobs ?? list.jobs.length)]);
   if (queues.allocation_interval_ms) {
     facts.push(['Interval', duration(queues.allocation_interval_ms)]);
   }
   if (shares?.in_order_of_arrival) facts.push(['Shares', 'none: in order of arrival']);
   const masters = root?.running_masters;
   if (masters) facts.push(['ApplicationMasters', number(masters)]);
-  if (price && seen.health) facts.push(['Accounts kept', seen.health.books]);
+  facts.push(...healthFacts(price));
   const made = facts.map(([name, value]) => element('div', {},
     element('dt', {}, name), element('dd', {}, value)));
   byId('summary').replaceChildren(...made);
+}
+
+/** Returns how engine, journal, shadow and, with accounts, the store are. */
+function healthFacts(price) {
+  const { health } = seen;
+  if (!health) return [];
+  const facts = [['Engine', health.engine ? 'runs' : 'does not answer'],
+    ['Journal', health.journal]];
+  if (health.shadow !== 'off') facts.push(['Shadow', health.shadow]);
+  if (price) facts.push(['Accounts kept', health.books]);
+  if (!health.users) facts.push(['Users', 'the ACL file cannot be used']);
+  return facts;
 }
 
 /** Draws the ended intervals, and the current one as the last point. */
@@ -306,33 +292,6 @@ function showPlots(accounts, price) {
   })));
 }
 
-/** Shows why a job waits, what would change that, and recent decisions about it. */
-async function explain(row) {
-  let explained;
-  try {
-    explained = await client.get(`explain/${row.job}`);
-  } catch (problem) {
-    showProblem(problem);
-    return;
-  }
-  const item = (entry, at) => element('li', {},
-    element('time', {}, at ? `${moment(at)} ` : ''), entry.sentence ?? entry.what ?? '');
-  const waits = explained.waits.map((wait) => item(wait, wait.since_ms));
-  const trace = explained.trace.filter((entry) => entry.sentence).reverse()
-    .map((entry) => item(entry, entry.at_ms));
-  await ask({
-    title: `${called(row)} in ${row.queue}`,
-    parts: [
-      element('h3', {}, 'Why it waits'),
-      waits.length ? element('ul', {}, ...waits) : element('p', {}, 'It waits for nothing.'),
-      element('h3', {}, 'Recent decisions'),
-      trace.length ? element('ul', { class: 'trace', tabindex: 0 }, ...trace)
-        : element('p', {}, 'Nothing yet.'),
-    ],
-    leave: 'Close',
-  });
-}
-
 byId('sign').addEventListener('click', () => {
   if (!client.user()) {
     actions.signIn();
@@ -344,7 +303,5 @@ byId('sign').addEventListener('click', () => {
   poll();
 });
 byId('add-queue').addEventListener('click', () => actions.addQueue());
-byId('jobs-first').addEventListener('click', () => { jobsFrom = 0; poll(); });
-byId('jobs-next').addEventListener('click', () => { jobsFrom = seen.jobs?.next ?? 0; poll(); });
 
 poll();

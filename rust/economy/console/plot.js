@@ -1,6 +1,6 @@
 // Plots over time as SVG: axes, a legend with the last values, and a cursor for pointer and arrow
-// keys. Each series is a stepped line, because a value holds for a whole interval. Sends no
-// requests.
+// keys. Each series is a stepped line, or an area upon the ones before, because a value holds for a
+// whole interval. Sends no requests.
 
 import { clock, element, say, shape } from './page.js';
 
@@ -25,9 +25,13 @@ const TIMES = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 4
 
 /**
  * Makes a plot below `where` and returns a function that draws series {name, points: [[ms,
- * value]]}. Points are in order of time; a value is that of the interval that ended then.
+ * value]], limits}. Points are in order of time; a value is that of the interval that ended then.
+ * `stacked` series have the same times; `limits` is what each may reach, drawn as a dashed line
+ * from where its area begins. The second argument of the function is the top that the axis has at
+ * least.
  */
-export function makePlot(where, title, format) {
+export function makePlot(where, title, format,
+  { stacked = false, nothing = 'The first allocation intervals have not ended yet' } = {}) {
   const figure = element('figure');
   const picture = shape('svg', { role: 'img', tabindex: 0, focusable: 'true' });
   const cursor = element('p', { class: 'cursor', role: 'status' });
@@ -45,7 +49,11 @@ export function makePlot(where, title, format) {
     if (!scale || !times.length) return;
     const x = scale.x(times[at]);
     mark.setAttribute('d', `M${x} ${TOP}V${HEIGHT - BOTTOM}`);
-    const values = shown.map((one) => `${one.name} ${format(valueAt(one, times[at]))}`);
+    const values = shown.map((one) => {
+      const limit = valueAt({ points: one.limits ?? [] }, times[at]) ?? null;
+      const of = limit === null ? '' : ` of ${format(limit)}`;
+      return `${one.name} ${format(valueAt(one, times[at]))}${of}`;
+    });
     say(cursor, `${clock(times[at])}: ${values.join(', ')}`);
   }
 
@@ -67,7 +75,7 @@ export function makePlot(where, title, format) {
     say(cursor, '');
   });
 
-  function draw(series) {
+  function draw(series, least = 0) {
     shown = series.slice(0, SERIES_MAX);
     times = [...new Set(shown.flatMap((one) => one.points.map(([ms]) => ms)))];
     times.sort((a, b) => a - b);
@@ -82,14 +90,16 @@ export function makePlot(where, title, format) {
       scale = null;
       say(cursor, '');
       picture.replaceChildren(shape('text', { x: width / 2, y: HEIGHT / 2, class: 'empty' },
-        'The first allocation intervals have not ended yet'));
+        nothing));
       return;
     }
-    scale = scaleOf(width, times, shown);
+    const layers = stacked ? stack(shown) : [];
+    scale = scaleOf(width, times, stacked ? layers : shown, least);
     mark = shape('path', { class: 'mark', d: '' });
-    const lines = shown.map((one, i) => shape('path', {
-      class: `line s${i}`, d: steps(one.points, scale),
-    }));
+    const lines = stacked ? layers.flatMap((layer, i) => areaOf(layer, i, scale))
+      : shown.map((one, i) => shape('path', {
+        class: `line s${i}`, d: steps(one.points, scale),
+      }));
     picture.replaceChildren(...grid(width, scale, format), ...lines, mark);
     if (at >= 0) moveTo(at);
   }
@@ -97,7 +107,8 @@ export function makePlot(where, title, format) {
   function showLegend(series) {
     const keys = shown.map((one, i) => element('li', {},
       shape('svg', { class: 'key', width: 22, height: 10, 'aria-hidden': 'true' },
-        shape('path', { class: `line s${i}`, d: 'M1 5H21' })),
+        shape('path', stacked ? { class: `area f${i}`, d: 'M1 0H21V10H1z' }
+          : { class: `line s${i}`, d: 'M1 5H21' })),
       element('span', {}, `${one.name} `),
       element('b', {}, format(one.points.at(-1)?.[1]))));
     const more = series.length - shown.length;
@@ -105,14 +116,14 @@ export function makePlot(where, title, format) {
     legend.replaceChildren(...keys);
   }
 
-  let drawn = [];
-  const redraw = (series) => { drawn = series; draw(series); };
+  let drawn = [[]];
+  const redraw = (...series) => { drawn = series; draw(...series); };
   // Drawing changes the height, so only a new width draws again.
   let wide = 0;
   new ResizeObserver(([{ contentRect }]) => {
     if (contentRect.width === wide) return;
     wide = contentRect.width;
-    requestAnimationFrame(() => draw(drawn));
+    requestAnimationFrame(() => draw(...drawn));
   }).observe(where);
   return redraw;
 }
@@ -122,9 +133,35 @@ function valueAt(series, ms) {
   return series.points.find(([end]) => end >= ms)?.[1];
 }
 
-function scaleOf(width, times, series) {
+/** Puts each series upon the ones before: its points are the upper edge, `base` is the lower. */
+function stack(series) {
+  let base = series[0]?.points.map(([ms]) => [ms, 0]);
+  return series.map((one) => {
+    const layer = {
+      base,
+      points: one.points.map(([ms, value], i) => [ms, value + base[i][1]]),
+      limits: one.limits?.map(([ms, limit], i) => [ms, limit === null ? null : limit + base[i][1]]),
+    };
+    base = layer.points;
+    return layer;
+  });
+}
+
+/** Returns the area of a layer, and the line of what it may reach. */
+function areaOf({ base, points, limits }, i, scale) {
+  const { x, y } = scale;
+  const back = base.map(([ms, value], at) => (at === 0 ? '' : `V${y(value)}H${x(base[at - 1][0])}`));
+  const [endMs] = base[base.length - 1];
+  const area = `${steps(points, scale)}H${x(endMs)}${back.reverse().join('')}z`;
+  const known = limits?.filter(([, limit]) => limit !== null) ?? [];
+  const within = known.map(([ms, limit]) => [ms, Math.min(limit, scale.top)]);
+  const line = shape('path', { class: `line limit s${i}`, d: steps(within, scale) });
+  return [shape('path', { class: `area f${i}`, d: area }), ...(known.length > 1 ? [line] : [])];
+}
+
+function scaleOf(width, times, series, least) {
   const [first, last] = [times[0], times[times.length - 1]];
-  const most = Math.max(...series.flatMap((one) => one.points.map(([, value]) => value)));
+  const most = Math.max(least, ...series.flatMap((one) => one.points.map(([, value]) => value)));
   const step = roundStep(most > 0 ? most * 1.05 : 1, 4);
   const top = step * Math.ceil((most > 0 ? most * 1.02 : 1) / step);
   const [inner, high] = [width - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];

@@ -8,17 +8,18 @@ const WORD_MAX = 40;
 
 /**
  * Makes a table below `where` and returns a function that shows rows. Columns are {title,
- * text(row), full(row), link(row), numeric, head, long, bar(row), actions(row)}. `text` is the
+ * text(row), full(row), link(row), numeric, head, long, bar(row), sort, actions(row)}. `text` is the
  * content, `full` its tooltip, `link` its target, and `bar` a fraction drawn behind it. `actions`
  * are buttons, each {label, name, run, when}, visible while `when` returns true. `head` marks the
- * column that names the row. Roles are explicit because a narrow window shows rows as cards: in
+ * column that names the row. A column with `sort` has a button that calls `onSort(sort)`;
+ * `sorted()` is the order now, with `-` before it if it is reversed. Roles are explicit because a narrow window shows rows as cards: in
  * some browsers that CSS removes the roles of tables.
  */
-export function makeTable(where, caption, columns, nothing) {
+export function makeTable(where, caption, columns, nothing, { onSort, sorted } = {}) {
   const body = element('tbody', { role: 'rowgroup' });
   const heads = columns.map((column) => element('th', {
     scope: 'col', role: 'columnheader', class: column.numeric ? 'number' : null,
-  }, column.title));
+  }, column.sort ? sortButton(column) : column.title));
   const table = element('table', { role: 'table' },
     element('caption', { class: 'unseen' }, caption),
     element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...heads)), body);
@@ -26,6 +27,21 @@ export function makeTable(where, caption, columns, nothing) {
   where.replaceChildren(table, empty);
   table.hidden = true;
   const rows = new Map();
+
+  function sortButton({ title, sort }) {
+    const button = element('button', { type: 'button', class: 'sort' }, title);
+    button.addEventListener('click', () => onSort(sort));
+    return button;
+  }
+
+  function markSorted() {
+    const now = sorted?.() ?? '';
+    columns.forEach((column, i) => {
+      if (!column.sort) return;
+      const order = { [column.sort]: 'ascending', [`-${column.sort}`]: 'descending' }[now];
+      heads[i].setAttribute('aria-sort', order ?? 'none');
+    });
+  }
 
   function makeRow(key, row) {
     const made = { row, buttons: [] };
@@ -87,6 +103,7 @@ export function makeTable(where, caption, columns, nothing) {
       rows.get(key).line.remove();
       rows.delete(key);
     }
+    markSorted();
     table.hidden = list.length === 0;
     empty.hidden = list.length > 0;
   };

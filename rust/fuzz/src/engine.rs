@@ -497,6 +497,7 @@ pub(crate) fn control(data: &[u8]) {
 pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     let plain = [
         "queues",
+        "waits",
         "jobs",
         "nodes",
         "usage",

@@ -1,8 +1,9 @@
-//! `heddle top`: shows queues and jobs live, and the market if the policy has one. In a terminal it
+//! `heddle top`: shows queues, jobs, use and health live, and the market if the policy has one. In a terminal it
 //! redraws the screen until a key ends it; elsewhere it prints plain tables. Changes nothing.
 
+use super::jobs::{Choice, job_table};
+use super::list;
 use super::queues::{has_accounts, market, sums};
-use super::{job_row, job_table, list};
 use crate::failure::Failure;
 use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, clean_json, print, said, time};
@@ -30,6 +31,8 @@ pub(crate) struct Top {
     #[arg(value_parser = humantime::parse_duration)]
     every: Duration,
     #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
     server: Server,
 }
 
@@ -39,20 +42,32 @@ struct Seen {
     price: Value,
     queues: Value,
     jobs: Value,
+    health: Value,
+    /// The last sample of what the cluster is used for; null before the first.
+    usage: Value,
 }
 
+/// Samples of the last minute are enough for the newest.
+const RECENT_MS: u64 = 60_000;
+
 impl Seen {
-    fn now(client: &Client) -> Result<Seen, Failure> {
+    fn now(client: &Client, choice: &Choice) -> Result<Seen, Failure> {
         let queues = client.get("queues", "", Holds::List("queues"))?.json;
         let price = match has_accounts(&queues) {
             true => client.open("price", Holds::Text("price"))?.json,
             false => Value::Null,
         };
-        let query = format!("max={JOBS_MAX}");
+        let since_ms = queues["now_ms"].as_u64().unwrap_or(0);
+        let since = format!("from_ms={}", since_ms.saturating_sub(RECENT_MS));
+        let usage = client.get("usage", &since, Holds::List("samples"))?.json;
         Ok(Seen {
             price,
             queues,
-            jobs: client.get("jobs", &query, Holds::List("jobs"))?.json,
+            jobs: client
+                .get("jobs", &choice.query(0, JOBS_MAX), Holds::List("jobs"))?
+                .json,
+            health: client.open("health", Holds::Text("status"))?.json,
+            usage: list(&usage["samples"]).last().cloned().unwrap_or_default(),
         })
     }
 
@@ -80,18 +95,43 @@ impl Seen {
         clean(&head)
     }
 
+    /// Health, and what was granted and taken back in the time of one sample.
+    fn state(&self) -> String {
+        let health = &self.health;
+        let words = ["status", "journal", "shadow"].map(|key| said(&health[key]));
+        let mut text = format!("{}, journal {}, shadow {}", words[0], words[1], words[2]);
+        let sample = &self.usage;
+        if let Some(granted) = sample["granted"].as_object() {
+            let of = |key: &str| granted.get(key).and_then(Value::as_u64).unwrap_or(0);
+            let (host, rack, away) = (of("host"), of("rack"), of("away"));
+            text.push_str(&format!(
+                "  granted {} ({host} on their host, {rack} on their rack, {away} elsewhere), \
+                 taken back {}  waiting jobs {}, longest {} s",
+                host + rack + away + of("anywhere"),
+                said(&sample["evicted"]),
+                said(&sample["waiting"]["jobs"]),
+                sample["waiting"]["longest_ms"].as_u64().unwrap_or(0) / 1_000,
+            ));
+        }
+        clean(&text)
+    }
+
     fn plain(&self) -> String {
-        let mut text = format!("{}\n\n{}", self.head(), market(&self.queues));
-        let jobs: Vec<Vec<String>> = list(&self.jobs["jobs"]).iter().map(job_row).collect();
+        let (head, state) = (self.head(), self.state());
+        let mut text = format!("{head}\n{state}\n\n{}", market(&self.queues));
+        let jobs = list(&self.jobs["jobs"]);
         if !jobs.is_empty() {
             text.push('\n');
-            text.push_str(&job_table(&jobs));
+            text.push_str(&job_table(jobs));
         }
         text
     }
 
     fn json(&self) -> String {
-        let all = json!({"price": self.price, "queues": self.queues, "jobs": self.jobs});
+        let all = json!({
+            "price": self.price, "queues": self.queues, "jobs": self.jobs,
+            "health": self.health, "usage": self.usage,
+        });
         format!("{}\n", clean_json(&all.to_string()))
     }
 }
@@ -99,7 +139,7 @@ impl Seen {
 impl Top {
     pub(crate) fn main(&self) -> Result<(), Failure> {
         let client = Client::new(&self.server)?;
-        let first = Seen::now(&client)?;
+        let first = Seen::now(&client, &self.choice)?;
         if stdout().is_terminal() && !self.once && !self.server.json {
             return self
                 .live(&client, first)
@@ -120,7 +160,7 @@ impl Top {
             if !self.server.json {
                 print("\n")?;
             }
-            seen = Seen::now(&client)?;
+            seen = Seen::now(&client, &self.choice)?;
         }
     }
 
@@ -144,7 +184,7 @@ impl Top {
                     }
                 }
             }
-            match Seen::now(client) {
+            match Seen::now(client, &self.choice) {
                 Ok(now) => (seen, trouble) = (now, None),
                 Err(failure) => trouble = Some(failure),
             }
@@ -224,6 +264,9 @@ mod tests {
             price: json!({"price": "0.5"}),
             queues: json!({"queues": (0..queues).map(row).collect::<Vec<_>>(), "now_ms": 0}),
             jobs: json!({"jobs": []}),
+            health: json!({"status": "ok", "journal": "off\u{7}", "shadow": "off"}),
+            usage: json!({"granted": {"host": 3}, "evicted": 2,
+                          "waiting": {"jobs": 1, "longest_ms": 7_500}}),
         }
     }
 
@@ -235,12 +278,21 @@ mod tests {
             assert!(lines.iter().all(|line| line.chars().count() <= columns));
             assert!(!lines.concat().contains('\u{1b}'));
         }
-        // Head, blank, heading and 50 queues are 53 lines. 22 of them and a line about the other 31
-        // leave the 24th for the keys.
+        // Head, state, blank, heading and 50 queues are 54 lines. 22 of them and a line about the
+        // other 32 leave the 24th for the keys.
         let lines = frame(&seen(50), None, 80, 24);
         assert_eq!(lines.len(), 24);
-        assert!(lines[22].starts_with("... and 31 more"), "{}", lines[22]);
+        assert!(lines[22].starts_with("... and 32 more"), "{}", lines[22]);
         assert_eq!(lines[23], "q ends");
+    }
+
+    #[test]
+    fn health_and_use_are_one_line() {
+        assert_eq!(
+            seen(1).state(),
+            "ok, journal off\\u{7}, shadow off  granted 3 (3 on their host, 0 on their rack, \
+             0 elsewhere), taken back 2  waiting jobs 1, longest 7 s"
+        );
     }
 
     #[test]

@@ -37,6 +37,7 @@ const OPERATIONS: &[&str] = &[
     "node",
     "predict",
     "explain",
+    "waits",
     "jobs",
     "nodes",
     "usage",
@@ -75,6 +76,7 @@ impl Engine {
             "job" => self.job_report(section),
             "node" => self.node_report(section),
             "explain" => self.explain(section),
+            "waits" => self.waits_report(section),
             "jobs" => self.jobs_report(section),
             "nodes" => self.nodes_report(section),
             "usage" => self.usage_report(section),
@@ -130,6 +132,7 @@ impl Engine {
                     | "job"
                     | "node"
                     | "explain"
+                    | "waits"
                     | "jobs"
                     | "nodes"
                     | "usage"

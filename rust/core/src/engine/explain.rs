@@ -1,9 +1,9 @@
 //! Hands explanations what they read, and serves requests for them: one job with its waits and its
-//! latest decisions, or what YARN's pages show of many.
+//! latest decisions, or the sentences of many jobs in turn.
 
-use super::Engine;
 use super::control::{RequestError, numbered, refused};
 use super::search::Pick;
+use super::{Engine, Subject};
 use crate::config::Section;
 use crate::explain::{Answers, Surveys, View, What, json, sentence};
 use crate::model::cluster::Node;
@@ -18,6 +18,11 @@ use serde_json::{Value, json};
 /// How many asks ahead of one are counted, for a request about one job and about many.
 const AHEAD_MAX: u32 = 1_000;
 const AHEAD_OF_EACH_MAX: u32 = 100;
+
+/// How many waiting jobs one page of sentences has at most, and how many numbers it visits: the
+/// host asks for them on its scheduling thread.
+const WAITS_MAX: i64 = 1_000;
+const LOOKED_AT_MAX: u32 = 2_000;
 
 /// How many jobs one answer about activities has at most.
 const ACTIVE_MAX: usize = 100;
@@ -126,6 +131,36 @@ impl Engine {
                 .map(|entry| json::entry(entry, by_arrival, &names))
                 .collect::<Vec<_>>(),
         }))
+    }
+
+    /// `{"op": "waits", "from": N, "max": M}`: the sentences of jobs from number N on, a page at a
+    /// time. A sentence is `null` if the job waits for nothing or `explain.entries` is 0. `next` is
+    /// the start of the next page; 0 after the last.
+    pub(super) fn waits_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let from = section
+            .whole("from", 0, i64::from(u32::MAX))
+            .map_err(refused)?;
+        let max = section.whole("max", 1, WAITS_MAX).map_err(refused)?;
+        let (from, max) = (from.unwrap_or(0) as u32, max.unwrap_or(WAITS_MAX));
+        let end = self.cluster.jobs_end();
+        let view = self.view();
+        let mut surveys = Surveys::new();
+        let mut jobs = Vec::new();
+        let mut explained = 0;
+        let mut at = from;
+        while at < end && explained < max && at - from < LOOKED_AT_MAX {
+            if let Some(job) = self.cluster.job(JobId(at)) {
+                self.subject.set(Some(Subject::Job(job.facts.job)));
+                let waits = match self.trace.is_on() {
+                    true => view.waits(job, &mut surveys, AHEAD_OF_EACH_MAX),
+                    false => Vec::new(),
+                };
+                explained += i64::from(!waits.is_empty());
+                jobs.push(json!([at, self.summary(&waits)]));
+            }
+            at += 1;
+        }
+        Ok(json!({ "jobs": jobs, "next": if at < end { at } else { 0 } }))
     }
 
     /// `{"op": "activities"}`: what YARN's pages about scheduling activities show, of the jobs that

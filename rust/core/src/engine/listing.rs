@@ -1,11 +1,13 @@
 //! Lists of jobs and nodes for people: one report for a page of jobs, found by text and in the
-//! order asked for, and the state of many nodes in short rows. Decides nothing.
+//! order asked for, and the state of many nodes in short rows. Decides nothing. `explain` has the
+//! sentences alone, which a host shows on its own pages.
 
 use super::control::{RequestError, refused};
 use super::{Engine, Subject};
 use crate::config::{Section, unknown};
 use crate::explain::{Surveys, sentence};
 use crate::model::job::Job;
+use crate::model::wait::Wait;
 use crate::predict::tasks_left;
 use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::keys::ShareNodeId;
@@ -223,7 +225,7 @@ impl Engine {
             "reduces": job.hints.tasks[1],
             "progress_per_mille": progress_per_mille(job),
             "waits_for": first.map(|wait| sentence(wait, &view.names())),
-            "ahead": first.and_then(|wait| wait.ahead),
+            "ahead": first.map(ahead),
             "prediction": prediction,
         })
     }
@@ -262,6 +264,13 @@ impl Engine {
         let next = nodes.peek().map(|node| node.facts.node.0);
         Ok(json!({ "now_ms": self.now, "nodes": rows, "next": next }))
     }
+}
+
+/// What goes before a waiting ask in its queue; nothing does if it is the first.
+fn ahead(wait: &Wait) -> Value {
+    let [jobs, tasks] = wait.ahead.map_or([0; 2], |ahead| [ahead.jobs, ahead.tasks]);
+    let more = wait.ahead.is_some_and(|ahead| ahead.more);
+    json!({ "jobs": jobs, "tasks": tasks, "more": more })
 }
 
 /// How many containers a job asks for, its ApplicationMaster included.

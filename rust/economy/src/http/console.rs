@@ -58,6 +58,9 @@ const FILES: &[File] = &[
         SCRIPT,
         include_bytes!("../../console/control.js"),
     ),
+    file("jobs.js", SCRIPT, include_bytes!("../../console/jobs.js")),
+    file("nodes.js", SCRIPT, include_bytes!("../../console/nodes.js")),
+    file("usage.js", SCRIPT, include_bytes!("../../console/usage.js")),
     file("page.js", SCRIPT, include_bytes!("../../console/page.js")),
     file(
         "tables.js",

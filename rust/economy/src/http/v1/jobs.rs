@@ -203,9 +203,6 @@ fn put_names(exchange: &Exchange<'_>, job: &mut Value, clock: Clock) {
     names.put(job, &number);
     names.put_into(&mut job["waits_for"], None);
     clock.put_right(&mut job["submitted_ms"]);
-    if let Value::Object(ahead) = &mut job["ahead"] {
-        ahead.remove("first");
-    }
     if let Value::Object(prediction) = &mut job["prediction"] {
         prediction.remove("job");
         for moment in ["start", "end"] {

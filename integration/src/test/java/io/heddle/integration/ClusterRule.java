@@ -116,7 +116,8 @@ final class ClusterRule extends ExternalResource {
   private void checkHeddle() throws Exception {
     HeddleScheduler heddle = heddle();
     assertTrue("Heddle granted nothing", heddle.inspection().committedGrants() > 0);
-    assertEquals("events that Heddle failed to handle", 0, heddle.inspection().failures());
+    assertEquals("events that Heddle failed to handle: " + warnings(), 0,
+        heddle.inspection().failures());
     assertEquals("rebuilds of the engine", rebuildsSeen + rebuildsExpected,
         heddle.inspection().engineRebuilds());
     // A container may be in one set of books for a moment; a lasting difference is a fault.

@@ -84,7 +84,7 @@ public class PutAsideTest {
       JobNames names = new JobNames(cluster.rm.getRMContext());
       names.added(job(alice));
       names.added(job(bob));
-      for (JsonNode row : names.of("/heddle/v1/jobs", null)) {
+      for (JsonNode row : names.of("/heddle/v1/jobs")) {
         boolean aside = row.path(1).asText().equals(job(alice).applicationId().toString());
         assertEquals(aside ? job(alice).queue().getQueueName() : "",
             row.path(4).path(0).asText());

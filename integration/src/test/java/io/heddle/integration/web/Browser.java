@@ -25,10 +25,13 @@ import org.apache.hadoop.fs.FileUtil;
  * A headless Chromium with one page, driven by its DevTools protocol. It has its own process,
  * profile folder and port, and is ended by its process id. Knows nothing about Heddle's pages.
  */
-final class Browser implements AutoCloseable {
+public final class Browser implements AutoCloseable {
   /** Bounds hanging. */
   private static final int SECONDS = 300;
   private static final ObjectMapper JSON = new ObjectMapper();
+  /** Keys by name, with their codes on Windows, which the protocol wants. */
+  private static final Map<String, Integer> KEYS = Map.of("Tab", 9, "Enter", 13, "Escape", 27,
+      "End", 35, "Home", 36, "ArrowLeft", 37, "ArrowRight", 39);
 
   private final Process process;
   private final Path profile;
@@ -45,7 +48,7 @@ final class Browser implements AutoCloseable {
     this.profile = profile;
   }
 
-  static Browser start() throws Exception {
+  public static Browser start() throws Exception {
     Path profile = Files.createTempDirectory("chromium");
     File log = profile.resolve("log").toFile();
     // Chromium's sandbox does not work for root; only Heddle's own page is loaded.
@@ -131,7 +134,7 @@ final class Browser implements AutoCloseable {
   }
 
   /** Calls a method of the protocol and returns its result. */
-  JsonNode call(String method, String params) throws Exception {
+  public JsonNode call(String method, String params) throws Exception {
     JsonNode answer = send(method, params).get(SECONDS, TimeUnit.SECONDS);
     if (answer.has("error")) {
       throw new AssertionError(method + " " + params + ": " + answer.get("error"));
@@ -162,7 +165,7 @@ final class Browser implements AutoCloseable {
   }
 
   /** Returns errors on the console, exceptions, and dialogs that a script opened; forgets them. */
-  List<String> takeComplaints() {
+  public List<String> takeComplaints() {
     List<String> taken = List.copyOf(complaints);
     complaints.clear();
     return taken;
@@ -174,14 +177,14 @@ final class Browser implements AutoCloseable {
   }
 
   /** Opens a page and waits until its scripts have begun. */
-  void open(String url) throws Exception {
+  public void open(String url) throws Exception {
     call("Page.navigate", JSON.createObjectNode().put("url", url).toString());
     await("the page is there", "location.href.startsWith('http')"
         + " && document.readyState === 'complete'");
   }
 
   /** Returns the value of an expression in the page; awaits a promise. */
-  JsonNode evaluate(String expression) throws Exception {
+  public JsonNode evaluate(String expression) throws Exception {
     ObjectNode params = JSON.createObjectNode().put("expression", expression);
     params.put("awaitPromise", true).put("returnByValue", true);
     JsonNode result = call("Runtime.evaluate", params.toString());
@@ -191,7 +194,7 @@ final class Browser implements AutoCloseable {
     return result.path("result").path("value");
   }
 
-  void await(String what, String condition) throws Exception {
+  public void await(String what, String condition) throws Exception {
     Await.until(what, SECONDS, () -> evaluate(condition).asBoolean(), this::describe);
   }
 
@@ -207,7 +210,7 @@ final class Browser implements AutoCloseable {
 
   /** Presses and releases a key: Tab, Enter, Escape. */
   void press(String key) throws Exception {
-    int code = Map.of("Tab", 9, "Enter", 13, "Escape", 27).get(key);
+    int code = KEYS.get(key);
     ObjectNode event = JSON.createObjectNode().put("key", key).put("code", key);
     event.put("windowsVirtualKeyCode", code);
     if (key.equals("Enter")) {

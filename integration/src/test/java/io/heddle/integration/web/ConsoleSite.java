@@ -68,7 +68,7 @@ abstract class ConsoleSite {
   }
 
   /** Submits a waiting job: the node never reports, so its ApplicationMaster gets no room. */
-  private static void submit(String queue, String name) throws Exception {
+  static void submit(String queue, String name) throws Exception {
     ClientRMService service = manager.manager.getClientRMService();
     ApplicationSubmissionContext job = Records.newRecord(ApplicationSubmissionContext.class);
     job.setApplicationId(service.getNewApplication(

@@ -18,6 +18,8 @@ import org.junit.Test;
  * only: the page is the library's, and WebTest tests its port on every version.
  */
 public class ConsoleTest extends ConsoleSite {
+  /** The column of the reason for waiting. */
+  private static final int WHY = 13;
   /** A queue's name that runs if a page takes it for markup. */
   private static final String HOSTILE = "<img/src=x/onerror=alert(1)>";
 
@@ -55,9 +57,11 @@ public class ConsoleTest extends ConsoleSite {
     assertEquals(told.get("name").asText(), job.get(1));
     assertEquals(told.get("user").asText(), job.get(2));
     assertEquals("root.bob", job.get(3));
-    assertEquals(told.get("waits_for").asText(), job.get(8));
-    assertTrue(job.toString(), job.get(8).startsWith("waits: "));
-    browser.evaluate("document.querySelector('#jobs button').click()");
+    assertEquals(told.get("waits_for").asText(), job.get(WHY));
+    assertTrue(job.toString(), job.get(WHY).startsWith("waits: "));
+    assertEquals(told.get("pending").asText(), job.get(7));
+    assertEquals("first", job.get(10));
+    browser.evaluate("document.querySelector('#jobs td button').click()");
     browser.await("the same is explained",
         "document.querySelector('dialog li')?.textContent.includes('waits: ')");
     browser.press("Escape");
@@ -125,9 +129,9 @@ public class ConsoleTest extends ConsoleSite {
     answerInstead("*/heddle/v1/jobs*", "\"responseCode\": 200, \"body\": \"" + body + "\"");
     try {
       Await.until("the job is shown", SECONDS,
-          () -> rows("jobs").stream().anyMatch(row -> row.get(8).equals(bad)));
+          () -> rows("jobs").stream().anyMatch(row -> row.get(WHY).equals(bad)));
       assertEquals(Arrays.asList(bad, bad, bad, bad), rows("jobs").get(0).subList(0, 4));
-      assertTrue(rows("jobs").get(0).get(7).contains(bad));
+      assertTrue(rows("jobs").get(0).get(9).contains(bad));
       assertEquals(0, browser.evaluate("document.querySelectorAll('main img, main script').length")
           .asInt());
     } finally {

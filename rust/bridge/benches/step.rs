@@ -4,6 +4,9 @@
 //! runs, on whatever machine it is; it asserts nothing about time. JNI's own share (about 0.1 us
 //! per call) and all of Java are not in these figures. The same with a journal and with a shadow
 //! follows: what a frame costs more on the caller's thread, and what it takes on the disk.
+//!
+//! `cargo bench -p heddle-bridge --bench step -- --journal PATH EVENTS` records so many events at
+//! PATH instead, for `heddle replay PATH`.
 
 #[path = "../tests/client/mod.rs"]
 mod client;
@@ -20,7 +23,7 @@ use heddle::replay::replay;
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const RUNS: usize = 51;
 const DECISIONS_MAX: u32 = 64;
@@ -28,6 +31,12 @@ const DECISIONS_MAX: u32 = 64;
 const CAPACITY: i64 = 16;
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|word| word == "--journal") {
+        let [path, events] = [1, 2].map(|next| arguments.get(at + next).expect("PATH EVENTS"));
+        record(Path::new(path), events.parse().expect("a number of events"));
+        return;
+    }
     // cargo test runs benchmarks too, with this argument left out: one short run will do there.
     let full = std::env::args().any(|argument| argument == "--bench");
     let (nodes, runs) = if full { (1_000, RUNS) } else { (10, 1) };
@@ -69,6 +78,24 @@ fn main() {
         all(&name, &|beside| packing(nodes, jobs, beside));
     }
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+/// Records a day: containers end and are granted until there are so many events.
+fn record(path: &Path, events: u64) {
+    let nodes = 1_000;
+    let start = Instant::now();
+    let mut run = packing(nodes, 1_000, Beside::Journal(path));
+    // Ends, acknowledgements of the grants before, and the report of the node.
+    let of_round = u64::from(nodes) * (2 * (CAPACITY as u64 / 2) + 1);
+    for _ in 0..events.div_ceil(of_round) {
+        run();
+    }
+    drop(run);
+    let bytes = recordings(path).expect("it was recorded")[0].bytes();
+    println!(
+        "{events} events, {bytes} bytes, {:.0} s",
+        start.elapsed().as_secs_f64()
+    );
 }
 
 /// Prints the journal's bytes on the disk, and the speed of its replay.
@@ -122,8 +149,9 @@ struct Bench {
 impl Bench {
     fn new(nodes: u32, jobs: u32, beside: Beside<'_>) -> Bench {
         let journal = match beside {
-            Beside::Journal(path) => Some(path),
-            _ => None,
+            // As large as it becomes: the default would end it.
+            Beside::Journal(path) => json!({"path": path, "bytes_max": 1u64 << 40}),
+            _ => Value::Null,
         };
         let setup = json!({"config": {"heartbeat_fill": 0.5}, "journal": journal});
         let mut host = Host::open(&setup.to_string()).expect("a right setup");
@@ -152,7 +180,7 @@ impl Bench {
     fn place(&mut self) -> QueueId {
         let request = r#"{"op":"place","user":"bench","groups":[],"queue":null}"#;
         let reply = self.host.request(0, request).expect("the request is right");
-        let reply: serde_json::Value = serde_json::from_str(&reply).expect("a reply is JSON");
+        let reply: Value = serde_json::from_str(&reply).expect("a reply is JSON");
         QueueId(reply["queue"].as_u64().expect("a placed job has a queue") as u32)
     }
 

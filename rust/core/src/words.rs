@@ -3,6 +3,7 @@
 
 pub mod credits;
 pub mod event;
+pub mod exit;
 pub mod ids;
 pub mod keys;
 pub mod kind;

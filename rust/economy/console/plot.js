@@ -150,7 +150,8 @@ function stack(series) {
 /** Returns the area of a layer, and the line of what it may reach. */
 function areaOf({ base, points, limits }, i, scale) {
   const { x, y } = scale;
-  const back = base.map(([ms, value], at) => (at === 0 ? '' : `V${y(value)}H${x(base[at - 1][0])}`));
+  const back = base.map(([, value], at) => (at === 0 ? ''
+    : `V${y(value)}H${x(base[at - 1][0])}`));
   const [endMs] = base[base.length - 1];
   const area = `${steps(points, scale)}H${x(endMs)}${back.reverse().join('')}z`;
   const known = limits?.filter(([, limit]) => limit !== null) ?? [];

@@ -12,8 +12,8 @@
 //!
 //! - `published`: `/scheduler`, its commands and `<QueueInfo>`.
 //! - `route`: the table of routes under `/heddle/v1/`, with the role that each needs.
-//! - `v1`: the answers of the routes: `queues`, `advice`, `jobs`, `nodes`, `market` (shares, prices,
-//!   ledger), `server` (clock, health, configuration), `body`.
+//! - `v1`: the answers of the routes: `queues`, `advice`, `jobs`, `nodes`, `market` (shares,
+//!   prices, ledger), `server` (clock, health, use, configuration), `body`.
 //! - `submission`: the check of a submitted job's signature, and the bounds of its spending.
 //! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
 //! - `books`: the state of the books.
@@ -61,8 +61,8 @@
 //!   store both in one transaction.
 //! - *The body itself shows whether it is JSON* (415 for forms, XML, compressed ones): a request
 //!   carries no `Content-Type` here.
-//! - *Threads share five locks, never two at a time except while the ACL is read*: the gate, users,
-//!   history, usage, file. Intervals are shared, so that adding one does not wait while others are written
+//! - *Threads share five locks, never two at a time except while the ACL is read*: the gate,
+//!   users, history, usage, file. Intervals are shared, so that adding one does not wait while others are written
 //!   out.
 //!
 //! # Known gaps

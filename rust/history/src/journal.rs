@@ -10,6 +10,7 @@ use heddle::host::decided_by;
 use heddle::journal::{EntryKind, JournalError, Reader};
 use heddle::panics;
 use heddle_core::words::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts};
+use heddle_core::words::exit::{ENDED_WELL, PREEMPTED};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, UserId};
 use heddle_core::{Engine, Setup};
 use serde_json::{Value, json};
@@ -18,12 +19,9 @@ use std::io::Read;
 
 const REMEDY: &str = "expected a journal that this version recorded (`heddle.journal.path`); \
                       read it with the version that wrote it";
-
-/// Exit statuses of a container whose task succeeded: it ended by itself, or its ApplicationMaster
-/// or the signal that one sends stopped it.
-const ENDED_WELL: [i32; 3] = [0, -105, 143];
-/// YARN's exit status of a container that the scheduler took.
-const PREEMPTED: i32 = -102;
+/// A journal cannot be split.
+const TOO_MANY: &str = "`heddle replay` reads journals of any length; for a prediction, record a \
+                        shorter time";
 
 /// MapReduce's request priority of reduces.
 const REDUCE_PRIORITY: i32 = 10;
@@ -56,7 +54,11 @@ pub(crate) fn read<R: Read>(
         let offset = reader.place().offset;
         let at = |problem: String| Fault::at(offset, problem, REMEDY);
         match entry.kind {
-            EntryKind::Frame => replay.frame(reader.payload()).map_err(at)?,
+            EntryKind::Frame => {
+                replay.frame(reader.payload()).map_err(at)?;
+                check_tasks(replay.ran)
+                    .map_err(|fault| Fault::at(offset, fault.problem, TOO_MANY))?;
+            }
             EntryKind::Request => replay.request(entry.now_ms, reader.payload()).map_err(at)?,
             _ => {}
         }
@@ -248,7 +250,6 @@ impl Replay {
             Event::ContainerCompleted { job, key, exit } => {
                 if let Some(open) = self.open.get_mut(job) {
                     self.ran += usize::from(open.ended(*key, *exit, now));
-                    check_tasks(self.ran).map_err(|fault| fault.problem)?;
                 }
             }
             _ => {}

@@ -9,6 +9,7 @@ use crate::nodes::Nodes;
 use crate::usage::Usage;
 use heddle_core::engine::Books;
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts};
+use heddle_core::words::exit::LOST;
 use heddle_core::words::ids::{
     AskId, ContainerKey, JobId, Locality, Millis, NodeId, QueueId, UserId,
 };
@@ -16,12 +17,6 @@ use heddle_core::{ConfigError, Engine, Setup};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// YARN's exit status of a container that the scheduler took, and of one whose node left.
-const PREEMPTED: i32 = -102;
-const LOST: i32 = -100;
-/// Exit statuses of a container whose task succeeded: it ended by itself, or its ApplicationMaster
-/// or the signal that one sends stopped it.
-const ENDED_WELL: [i32; 3] = [0, -105, 143];
 /// Decisions of one step, and steps of one heartbeat, as in the shim.
 const DECISIONS_MAX: usize = 1_024;
 const ROUNDS_MAX: usize = 8;

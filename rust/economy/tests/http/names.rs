@@ -190,10 +190,8 @@ fn without_names_jobs_have_numbers() {
     }
 }
 
-/// By what the engine does not know: names of the request are all that these orders have.
-#[test]
-fn jobs_are_found_and_sorted_by_names() {
-    let site = Site::market();
+/// Three jobs with names that the engine does not know.
+fn three_jobs(site: &Site) -> [JobName; 3] {
     site.cluster().submit(3, "alice", 1);
     let of = |number: u32, user: &str, name: &str| JobName {
         number,
@@ -202,22 +200,32 @@ fn jobs_are_found_and_sorted_by_names() {
         name: name.to_string(),
         aside: None,
     };
-    let jobs = [
+    [
         of(1, "alice", "Word Count"),
         of(2, "bob", "\u{c4}rger & <b>"),
         of(3, "alice", "a sort"),
-    ];
-    let listed = |user: &str, query: &str| {
-        let path = "/heddle/v1/jobs";
-        let header = v2_header(user, "GET", path, query, b"");
-        let answer = site.send(&Request {
-            path,
-            query,
-            authorization: Some(&header),
-            jobs: &jobs,
-            ..site.plain()
-        });
-        let list = json_of(&answer);
+    ]
+}
+
+/// Asks for a list of jobs.
+fn listed(site: &Site, user: &str, query: &str, jobs: &[JobName]) -> Answer {
+    let path = "/heddle/v1/jobs";
+    let header = v2_header(user, "GET", path, query, b"");
+    site.send(&Request {
+        path,
+        query,
+        authorization: Some(&header),
+        jobs,
+        ..site.plain()
+    })
+}
+
+#[test]
+fn jobs_are_found_and_sorted_by_names() {
+    let site = Site::market();
+    let jobs = three_jobs(&site);
+    let found = |user: &str, query: &str| {
+        let list = json_of(&listed(&site, user, query, &jobs));
         let rows = list["jobs"].as_array().expect("a list").iter();
         let numbers: Vec<u64> = rows.filter_map(|row| row["job"].as_u64()).collect();
         (numbers, list["total"].as_u64(), list["next"].as_u64())
@@ -253,18 +261,10 @@ fn jobs_are_found_and_sorted_by_names() {
         ("bob", "max=1", (vec![2], Some(1), None)),
         ("modern", "", (vec![], Some(0), None)),
     ] {
-        assert_eq!(listed(user, query), expected, "{user} {query}");
+        assert_eq!(found(user, query), expected, "{user} {query}");
     }
     let long = format!("search={}", "x".repeat(201));
-    let path = "/heddle/v1/jobs";
-    let header = v2_header("root", "GET", path, &long, b"");
-    let refused = site.send(&Request {
-        path,
-        query: &long,
-        authorization: Some(&header),
-        ..site.plain()
-    });
-    assert_eq!(refused.status, 400);
+    assert_eq!(listed(&site, "root", &long, &jobs).status, 400);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Containers of both worlds: starts, lengths and ends.
 
-use super::{ENDED_WELL, InFlight, LOST, PREEMPTED, Shadow};
+use super::{InFlight, Shadow};
 use crate::job::{Job, LiveContainer, Master, ShadowContainer};
 use heddle_core::words::event::{ContainerFacts, Decision, Event};
+use heddle_core::words::exit::{ENDED_WELL, LOST, PREEMPTED};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId};
 
 impl Shadow {

@@ -8,10 +8,8 @@ use super::job::{ASK_MASTER, MAP, REDUCE, RunningJob, RunningMaster};
 use super::{ClusterSim, Due};
 use crate::failure::Checked;
 use heddle_core::words::event::Event;
+use heddle_core::words::exit::PREEMPTED;
 use heddle_core::words::ids::{ContainerKey, JobId, Millis};
-
-/// YARN's exit status of a container that the scheduler took.
-const EXIT_PREEMPTED: i32 = -102;
 
 /// What an ApplicationMaster does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +107,7 @@ impl ClusterSim {
             self.end_attempt(at, End::Second)?;
         }
         self.tell_unreported_of(id);
-        self.release_master(id, EXIT_PREEMPTED);
+        self.release_master(id, PREEMPTED);
         self.outbox.push(Event::JobReset(id));
         self.job(id).want_master();
         self.tell_asks(id);

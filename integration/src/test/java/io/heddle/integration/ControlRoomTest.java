@@ -56,12 +56,18 @@ public class ControlRoomTest {
     }
   }
 
-  /** Keeps a picture of the whole page, if HEDDLE_PICTURES names a folder for them. */
+  /**
+   * Keeps a picture of the page down to the nodes, if HEDDLE_PICTURES names a folder for them. The
+   * rest has paths of this machine.
+   */
   private static void picture(Browser browser, String name) throws Exception {
     String folder = System.getenv("HEDDLE_PICTURES");
     if (folder != null) {
+      String clip = browser.evaluate("JSON.stringify({x: 0, y: 0, width: innerWidth, scale: 1,"
+          + " height: document.getElementById('pools-part').getBoundingClientRect().top})")
+          .asText();
       JsonNode taken = browser.call("Page.captureScreenshot",
-          "{\"format\": \"png\", \"captureBeyondViewport\": true}");
+          "{\"format\": \"png\", \"captureBeyondViewport\": true, \"clip\": " + clip + "}");
       Files.write(Paths.get(folder, name + ".png"),
           Base64.getDecoder().decode(taken.path("data").asText()));
     }
@@ -98,7 +104,8 @@ public class ControlRoomTest {
               + ".includes('root.bob') && document.querySelectorAll('#use-plot path.limit').length"
               + " > 0").asBoolean(), () -> seen(browser));
       Await.until("grants are drawn, and where they run", Await.SECONDS,
-          () -> browser.evaluate("document.querySelectorAll('#rates-plot figure > svg path.line').length === 2")
+          () -> browser.evaluate(
+              "document.querySelectorAll('#rates-plot figure > svg path.line').length === 2")
               .asBoolean(), () -> seen(browser));
       int nodes = CLUSTER.cluster().nodes().size();
       String map = browser.evaluate("document.querySelector('#nodes svg').ariaLabel").asText();

@@ -1,0 +1,10 @@
+//! YARN's exit statuses of containers, as far as Heddle tells them apart
+//! (`ContainerExitStatus`, and the signal that stops a container).
+
+/// Its node left.
+pub const LOST: i32 = -100;
+/// The scheduler took it.
+pub const PREEMPTED: i32 = -102;
+/// Its task succeeded: it ended by itself, or its ApplicationMaster or the signal that one sends
+/// stopped it.
+pub const ENDED_WELL: [i32; 3] = [0, -105, 143];

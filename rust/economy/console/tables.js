@@ -8,12 +8,13 @@ const WORD_MAX = 40;
 
 /**
  * Makes a table below `where` and returns a function that shows rows. Columns are {title,
- * text(row), full(row), link(row), numeric, head, long, bar(row), sort, actions(row)}. `text` is the
- * content, `full` its tooltip, `link` its target, and `bar` a fraction drawn behind it. `actions`
- * are buttons, each {label, name, run, when}, visible while `when` returns true. `head` marks the
- * column that names the row. A column with `sort` has a button that calls `onSort(sort)`;
- * `sorted()` is the order now, with `-` before it if it is reversed. Roles are explicit because a narrow window shows rows as cards: in
- * some browsers that CSS removes the roles of tables.
+ * text(row), full(row), link(row), numeric, head, long, bar(row), sort, actions(row)}. `text` is
+ * the content, `full` its tooltip, `link` its target, and `bar` a fraction drawn behind it.
+ * `actions` are buttons, each {label, name, run, when}, visible while `when` returns true. `head`
+ * marks the column that names the row. A column with `sort` has a button that calls
+ * `onSort(sort)`; `sorted()` is the order now, with `-` before it if it is reversed. Roles are
+ * explicit because a narrow window shows rows as cards: in some browsers that CSS removes the roles
+ * of tables.
  */
 export function makeTable(where, caption, columns, nothing, { onSort, sorted } = {}) {
   const body = element('tbody', { role: 'rowgroup' });

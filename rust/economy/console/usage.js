@@ -23,8 +23,9 @@ export function makeUsage(client) {
     (s) => `${number(s)}\u00a0s`, { nothing });
   const drawRates = makePlot(byId('rates-plot'), 'Containers a second',
     (value) => number(value, 1), { nothing });
-  const drawLocality = makePlot(byId('locality-plot'), 'Containers that name places: where they run',
-    percent, { nothing: 'Too few containers have named places yet' });
+  const drawLocality = makePlot(byId('locality-plot'),
+    'Containers that name places: where they run', percent,
+    { nothing: 'Too few containers have named places yet' });
 
   async function poll() {
     // Half of the time between samples, so that none comes late by more.

@@ -62,8 +62,8 @@
 //! - *The body itself shows whether it is JSON* (415 for forms, XML, compressed ones): a request
 //!   carries no `Content-Type` here.
 //! - *Threads share five locks, never two at a time except while the ACL is read*: the gate,
-//!   users, history, usage, file. Intervals are shared, so that adding one does not wait while others are written
-//!   out.
+//!   users, history, usage, file. Intervals are shared, so that adding one does not wait while
+//!   others are written out.
 //!
 //! # Known gaps
 //!

@@ -1,5 +1,5 @@
-//! `heddle top`: shows queues, jobs, use and health live, and the market if the policy has one. In a
-//! terminal it redraws the screen until a key ends it; elsewhere it prints plain tables. Changes
+//! `heddle top`: shows queues, jobs, use and health live, and the market if the policy has one. In
+//! a terminal it redraws the screen until a key ends it; elsewhere it prints plain tables. Changes
 //! nothing.
 
 use super::jobs::{Choice, job_table};

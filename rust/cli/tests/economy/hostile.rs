@@ -53,11 +53,15 @@ fn lies() -> Value {
                    NAME, null],
         "application": NAME, "user": NAME, "name": NAME,
         "jobs": [{"job": NAME, "queue": NAME, "waits_for": NAME, "name": NAME,
-                  "application": NAME, "user": NAME}, 7],
+                  "application": NAME, "user": NAME, "pending": NAME, "ahead": [NAME],
+                  "prediction": {"start": NAME, "end": {"calibrated": true, "expected_ms": NAME}},
+                  "progress_per_mille": NAME}, 7],
         "waits": [{"sentence": NAME, "since_ms": NAME}, {}],
         "trace": [{"at_ms": NAME, "stage": NAME, "what": NAME, "sentence": NAME}],
         "rows": [{"queue": NAME, "at_ms": NAME, "quota": NAME, "debit": NAME}, 3],
         "intervals": [{"at_ms": NAME, "price": NAME}],
+        "status": NAME, "journal": NAME, "shadow": [NAME],
+        "samples": [7, {"granted": {"host": NAME}, "evicted": NAME, "waiting": {"jobs": NAME}}],
         "complete": true, "next": null, "next_from_ms": null, "slots": [NAME], "budget": NAME,
     })
 }

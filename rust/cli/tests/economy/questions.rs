@@ -164,8 +164,18 @@ fn income_against_servers() {
 fn jobs_and_why_they_wait() {
     let site = Site::market();
     let said = site.said("root", &["jobs"]);
-    assert_eq!(words(&said, "  1  ")[..4], ["1", "root.alice", "8", "0"]);
-    assert_eq!(words(&said, "  2  ")[..4], ["2", "root.bob", "4", "0"]);
+    // Eight of her twenty maps run, and four of his ten.
+    let alice = ["1", "root.alice", "8", "12", "0"];
+    assert_eq!(words(&said, "  1  ")[..5], alice);
+    assert_eq!(words(&said, "  2  ")[..5], ["2", "root.bob", "4", "6", "0"]);
+    let newest = site.said(
+        "root",
+        &["jobs", "--sort", "-submitted", "--search", "ROOT."],
+    );
+    assert!(
+        newest.find("root.bob") < newest.find("root.alice"),
+        "{newest}"
+    );
     let jobs = site.json("alice", &["jobs"]);
     assert_eq!(jobs["jobs"].as_array().map(Vec::len), Some(1));
     let sentence = jobs["jobs"][0]["waits_for"]
@@ -326,7 +336,18 @@ fn top_once_and_not_in_a_terminal() {
         job.is_some_and(|line| line.contains("word count")),
         "{said}"
     );
-    assert_eq!(words(&said, "  2  ")[..4], ["2", "root.bob", "4", "0"]);
+    // Four of his ten maps run.
+    assert_eq!(words(&said, "  2  ")[..5], ["2", "root.bob", "4", "6", "0"]);
+    let state = said.lines().nth(1).expect("a second line");
+    assert!(state.starts_with("ok, journal off, shadow off"), "{state}");
+    let found = site.said(
+        "root",
+        &["top", "--once", "--search", "BOB", "--sort", "-submitted"],
+    );
+    assert!(
+        found.contains("0002") && !found.contains("word count"),
+        "{found}"
+    );
     let json = site.json("root", &["top", "--once"]);
     assert_eq!(json["price"]["price"], json!("3"));
     assert_eq!(json["queues"]["queues"][0]["queue"], "root");

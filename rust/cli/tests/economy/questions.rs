@@ -168,10 +168,7 @@ fn jobs_and_why_they_wait() {
     let alice = ["1", "root.alice", "8", "12", "0"];
     assert_eq!(words(&said, "  1  ")[..5], alice);
     assert_eq!(words(&said, "  2  ")[..5], ["2", "root.bob", "4", "6", "0"]);
-    let newest = site.said(
-        "root",
-        &["jobs", "--sort", "-submitted", "--search", "ROOT."],
-    );
+    let reversed = site.said("root", &["jobs", "--sort", "-queue", "--search", "ROOT."]);
     assert!(
         newest.find("root.bob") < newest.find("root.alice"),
         "{newest}"

@@ -4,14 +4,21 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNull;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.NativeLibrary;
 import java.util.Arrays;
 import java.util.TreeSet;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
+import org.junit.BeforeClass;
 import org.junit.Test;
 
 /** Tests that requests about jobs, and no others, carry the names of possible jobs. */
 public class JobNamesTest {
+  @BeforeClass
+  public static void loadTheLibrary() {
+    NativeLibrary.load(System.getProperty(NativeLibrary.PATH_PROPERTY));
+  }
+
   private final JobNames names = new JobNames(new RMContextImpl());
 
   private HeddleJob job(int number, String user) {

@@ -233,7 +233,8 @@ public class PutAsideTest {
       assertNull(two.job(two.alice).faults().aside());
       JobNames names = new JobNames(cluster.rm.getRMContext());
       names.added(node);
-      assertEquals(node.faults().aside(), names.nodes().path(0).path(3).asText());
+      assertEquals(node.getRackName(), names.nodes().path(0).path(3).asText());
+      assertEquals(node.faults().aside(), names.nodes().path(0).path(4).asText());
       assertEquals(1, two.count(Failures.Kind.NODE_PUT_ASIDE));
 
       node.updateTotalResource(right);

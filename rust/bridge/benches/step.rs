@@ -5,8 +5,8 @@
 //! per call) and all of Java are not in these figures. The same with a journal and with a shadow
 //! follows: what a frame costs more on the caller's thread, and what it takes on the disk.
 //!
-//! `cargo bench -p heddle-bridge --bench step -- --journal PATH EVENTS` records so many events at
-//! PATH instead, for `heddle replay PATH`.
+//! `cargo bench -p heddle-bridge --bench step -- --journal PATH EVENTS` writes a journal of EVENTS
+//! events to PATH instead, for `heddle replay PATH`.
 
 #[path = "../tests/client/mod.rs"]
 mod client;
@@ -80,7 +80,7 @@ fn main() {
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
 
-/// Records a day: containers end and are granted until there are so many events.
+/// Records a journal of this many events, in which containers end and start.
 fn record(path: &Path, events: u64) {
     let nodes = 1_000;
     let start = Instant::now();

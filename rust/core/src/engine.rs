@@ -167,7 +167,7 @@ pub struct Engine {
     news: Vec<JobId>,
     /// The latest decisions about each job. No decision depends on them.
     trace: Trace,
-    /// What was granted and taken back so far, for people. No decision depends on it.
+    /// Counts of grants and evictions, for reports. No decision depends on them.
     totals: Totals,
     /// The job or node that the engine works on, for panics. No decision depends on it.
     subject: Cell<Option<Subject>>,

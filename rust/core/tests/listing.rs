@@ -1,4 +1,4 @@
-//! What people see of many jobs, nodes and queues: pages of jobs by text and order, rows of nodes,
+//! Reports about many jobs, nodes and queues: pages of jobs by text and order, rows of nodes,
 //! and use by queue.
 
 mod common;

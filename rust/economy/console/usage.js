@@ -1,4 +1,4 @@
-// What the cluster was used for in the last hour: memory by queue with entitlements, jobs that
+// Plots of the last hour: memory by queue with entitlements, jobs that
 // wait, containers granted and taken back, and how near to their data they run.
 
 import { byId, number, percent, resources } from './page.js';

@@ -390,14 +390,41 @@ impl Engine {
         let Some(job) = self.cluster.job(JobId(id)) else {
             return Err(no_job(JobId(id)));
         };
-        let queue = self.cluster.queues.get(job.facts.queue);
         let hints = &job.hints;
         let [executing, tasks] = self.tasks_report(job);
         let launched = job.containers.values();
         let launched = launched.filter(|container| container.launched_ms.is_some());
         let launched = launched.count();
-        Ok(json!({
-            "job": id,
+        let mut report = self.job_facts(job);
+        report["authority"] = self.authority_report(job);
+        report["launched"] = json!(launched);
+        report["executing"] = json!(executing);
+        report["tasks"] = json!(tasks);
+        report["counters"] = json!(job.counters.map(|counters| json!({
+            "done": counters.done,
+            "input_bytes": counters.input_bytes,
+            "map_output_bytes": counters.map_output_bytes,
+            "shuffled_bytes": counters.shuffled_bytes,
+            "written_bytes": counters.written_bytes,
+        })));
+        report["hints"] = json!({
+            "maps": hints.tasks[0],
+            "reduces": hints.tasks[1],
+            "input_bytes": hints.input_bytes,
+            "shuffle_per_mille": hints.shuffle_per_mille,
+            "deadline_ms": hints.deadline_ms,
+            "map_ms": hints.task_ms[0],
+            "reduce_ms": hints.task_ms[1],
+            "signature": hints.signature,
+        });
+        Ok(report)
+    }
+
+    /// The facts of a job that lists show too.
+    pub(super) fn job_facts(&self, job: &Job) -> Value {
+        let queue = self.cluster.queues.get(job.facts.queue);
+        json!({
+            "job": job.facts.job.0,
             "queue": queue.map(|queue| &queue.config.path),
             "priority": job.facts.priority,
             "mapreduce": job.facts.mapreduce,
@@ -406,29 +433,8 @@ impl Engine {
             "running": job.running,
             "masters": job.running_masters(),
             "done": job.done,
-            "authority": self.authority_report(job),
             "used": self.amounts(&job.used),
-            "launched": launched,
-            "executing": executing,
-            "tasks": tasks,
-            "counters": job.counters.map(|counters| json!({
-                "done": counters.done,
-                "input_bytes": counters.input_bytes,
-                "map_output_bytes": counters.map_output_bytes,
-                "shuffled_bytes": counters.shuffled_bytes,
-                "written_bytes": counters.written_bytes,
-            })),
-            "hints": {
-                "maps": hints.tasks[0],
-                "reduces": hints.tasks[1],
-                "input_bytes": hints.input_bytes,
-                "shuffle_per_mille": hints.shuffle_per_mille,
-                "deadline_ms": hints.deadline_ms,
-                "map_ms": hints.task_ms[0],
-                "reduce_ms": hints.task_ms[1],
-                "signature": hints.signature,
-            },
-        }))
+        })
     }
 
     /// Reports one node; unknown facts are `null`.

@@ -49,7 +49,7 @@ const SORTS: &[(&str, Sort)] = &[
     ("given", Sort::Given),
 ];
 
-/// What a list of jobs is asked for.
+/// A request for a list of jobs.
 struct Wanted {
     /// Paths of the queues that may be seen; `None` means all.
     queues: Option<BTreeSet<String>>,
@@ -208,26 +208,15 @@ impl Engine {
             false => Vec::new(),
         };
         let first = waits.first();
-        let queue = self.cluster.queues.get(job.facts.queue);
-        json!({
-            "job": job.facts.job.0,
-            "queue": queue.map(|queue| &queue.config.path),
-            "priority": job.facts.priority,
-            "mapreduce": job.facts.mapreduce,
-            "submitted_ms": job.facts.submitted_ms,
-            "runnable": job.runnable,
-            "running": job.running,
-            "masters": job.running_masters(),
-            "pending": pending(job),
-            "done": job.done,
-            "used": self.amounts(&job.used),
-            "maps": job.hints.tasks[0],
-            "reduces": job.hints.tasks[1],
-            "progress_per_mille": progress_per_mille(job),
-            "waits_for": first.map(|wait| sentence(wait, &view.names())),
-            "ahead": first.map(ahead),
-            "prediction": prediction,
-        })
+        let mut row = self.job_facts(job);
+        row["pending"] = json!(pending(job));
+        row["maps"] = json!(job.hints.tasks[0]);
+        row["reduces"] = json!(job.hints.tasks[1]);
+        row["progress_per_mille"] = json!(progress_per_mille(job));
+        row["waits_for"] = json!(first.map(|wait| sentence(wait, &view.names())));
+        row["ahead"] = json!(first.map(ahead));
+        row["prediction"] = prediction;
+        row
     }
 
     /// `{"op": "nodes", "from": N, "max": M}`: nodes from number N on, a page at a time. A row is
@@ -266,7 +255,7 @@ impl Engine {
     }
 }
 
-/// What goes before a waiting ask in its queue; nothing does if it is the first.
+/// Counts the jobs and tasks before a waiting ask in its queue.
 fn ahead(wait: &Wait) -> Value {
     let [jobs, tasks] = wait.ahead.map_or([0; 2], |ahead| [ahead.jobs, ahead.tasks]);
     let more = wait.ahead.is_some_and(|ahead| ahead.more);

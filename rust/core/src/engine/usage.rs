@@ -1,6 +1,6 @@
-//! What the cluster is used for at this moment, for plots over time: memory by queue with what it
-//! is entitled to, containers granted and taken back so far, jobs that wait for their first task.
-//! Decides nothing, and is small whatever the number of queues.
+//! Reports the use of the cluster now, for plots over time: memory by queue with its entitlement,
+//! containers granted and taken back so far, jobs that wait for their first task. Decides nothing,
+//! and is small whatever the number of queues.
 
 use super::Engine;
 use super::control::{RequestError, refused};

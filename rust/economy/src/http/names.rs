@@ -62,16 +62,11 @@ impl<'a> Names<'a> {
 
     /// Returns the name of a node at a moment of the engine's clock; `None` means now.
     pub(crate) fn node(self, number: u64, at_ms: Option<i64>) -> Option<&'a str> {
-        let node = self.of_node(number)?;
+        let mut nodes = self.nodes.iter();
+        let node = nodes.find(|node| u64::from(node.number) == number)?;
         at_ms
             .is_none_or(|at_ms| node.since_ms <= at_ms)
             .then_some(node.name.as_str())
-    }
-
-    /// Returns the node with a number now.
-    pub(crate) fn of_node(self, number: u64) -> Option<&'a NodeName> {
-        let mut nodes = self.nodes.iter();
-        nodes.find(|node| u64::from(node.number) == number)
     }
 
     /// Returns the number of an application.

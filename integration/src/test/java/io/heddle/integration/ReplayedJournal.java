@@ -41,7 +41,8 @@ final class ReplayedJournal extends ExternalResource {
       // Every answer was recorded, and there was something to decide.
       assertEquals(told, replayed.get("frames").asLong() + replayed.get("requests").asLong(),
           replayed.get("compared").asLong());
-      assertTrue(told, replayed.get("frames").asLong() > 100);
+      // How many frames a run has depends on its time; what it has to tell does not.
+      assertTrue(told, replayed.get("events").asLong() > 50);
     } catch (Exception e) {
       throw new AssertionError(e);
     }

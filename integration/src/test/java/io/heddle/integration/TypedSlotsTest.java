@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.List;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.junit.After;
 import org.junit.ClassRule;
@@ -42,8 +43,10 @@ public class TypedSlotsTest {
       new ClusterRule(
           MiniCluster.named("typed-slots")
               .engineConfiguration(CONFIGURATION)
-              // All ApplicationMasters find room beside the tasks, wherever they are.
-              .set(YarnConfiguration.NM_PMEM_MB, "4096"));
+              // All ApplicationMasters find room beside the tasks, wherever they are: six of them
+              // and a task of each kind on one node. The stock value is four cores.
+              .set(YarnConfiguration.NM_PMEM_MB, "4096")
+              .set(YarnConfiguration.NM_VCORES, "8"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
@@ -89,9 +92,9 @@ public class TypedSlotsTest {
     assertEquals("one on each node: " + hosts, SLOTS, new HashSet<>(hosts).size());
     Slots.measured("%ss on %s, room for others on each", kind, hosts);
     for (NodeId node : CLUSTER.cluster().resourceManager().getRMContext().getRMNodes().keySet()) {
-      long freeMb = CLUSTER.cluster().scheduler().getNodeReport(node).getAvailableResource()
-          .getMemorySize();
-      assertTrue(node + " has only " + freeMb + " MB left", freeMb >= TASK_MB);
+      Resource free = CLUSTER.cluster().scheduler().getNodeReport(node).getAvailableResource();
+      assertTrue(node + " has only " + free + " left",
+          free.getMemorySize() >= TASK_MB && free.getVirtualCores() >= 1);
     }
 
     letEnd(busy, maps, MINIMUM);

@@ -110,6 +110,12 @@
 // Kind of `NodeShuffle`.
 #define HEDDLE_NODE_SHUFFLE 27
 
+// Kind of `NodeRoom`.
+#define HEDDLE_NODE_ROOM 28
+
+// Kind of `Offer`.
+#define HEDDLE_OFFER 29
+
 // Kind of `Grant` (output frame).
 #define HEDDLE_GRANT 1
 
@@ -653,6 +659,20 @@ typedef struct heddle_node_shuffle {
   uint64_t sent_bytes;
 } heddle_node_shuffle;
 
+// The room of a node, without a report that asks for grants (`id` is the node).
+typedef struct heddle_node_room {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // The unallocated amount; negative when overcommitted.
+  heddle_resource_vector free;
+} heddle_node_room;
+
+// A job asked for more: schedule on nodes with known room now.
+typedef struct heddle_offer {
+  // Kind, size and id.
+  struct heddle_record_header header;
+} heddle_offer;
+
 // One container of an ask may start on a node. To be answered by one [`Ack`] or [`Nack`], in
 // order of `seq`.
 typedef struct heddle_grant {
@@ -938,6 +958,11 @@ _Static_assert(offsetof(heddle_job_counters, written_bytes) == 40, "layout of he
 _Static_assert(sizeof(heddle_node_shuffle) == 16, "layout of heddle_node_shuffle");
 _Static_assert(offsetof(heddle_node_shuffle, header) == 0, "layout of heddle_node_shuffle");
 _Static_assert(offsetof(heddle_node_shuffle, sent_bytes) == 8, "layout of heddle_node_shuffle");
+_Static_assert(sizeof(heddle_node_room) == 72, "layout of heddle_node_room");
+_Static_assert(offsetof(heddle_node_room, header) == 0, "layout of heddle_node_room");
+_Static_assert(offsetof(heddle_node_room, free) == 8, "layout of heddle_node_room");
+_Static_assert(sizeof(heddle_offer) == 8, "layout of heddle_offer");
+_Static_assert(offsetof(heddle_offer, header) == 0, "layout of heddle_offer");
 _Static_assert(sizeof(heddle_grant) == 32, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, header) == 0, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, ask) == 8, "layout of heddle_grant");

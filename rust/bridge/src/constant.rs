@@ -72,6 +72,10 @@ pub const CONTAINER_LAUNCHED: u16 = 25;
 pub const JOB_COUNTERS: u16 = 26;
 /// Kind of `NodeShuffle`.
 pub const NODE_SHUFFLE: u16 = 27;
+/// Kind of `NodeRoom`.
+pub const NODE_ROOM: u16 = 28;
+/// Kind of `Offer`.
+pub const OFFER: u16 = 29;
 
 /// Kind of `Grant` (output frame).
 pub const GRANT: u16 = 1;

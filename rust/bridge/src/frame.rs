@@ -142,6 +142,11 @@ fn decode_record(offset: usize, bytes: &[u8]) -> Result<Event, BridgeError> {
             let node = NodeId(header.id);
             Event::Heartbeat { node, free }
         }
+        NODE_ROOM => {
+            let free = Resource(read::<record::NodeRoom>(bytes).free);
+            let node = NodeId(header.id);
+            Event::Room { node, free }
+        }
         TICK => Event::Tick,
         FAULT => Event::Fault(header.id),
         _ => return decode_job_record(at, JobId(header.id), bytes),
@@ -154,6 +159,7 @@ fn decode_job_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, BridgeEr
         JOB_ADDED => Event::JobAdded(job_facts(at, bytes)?),
         JOB_REMOVED => Event::JobRemoved(job),
         JOB_RESET => Event::JobReset(job),
+        OFFER => Event::Offer(job),
         JOB_MOVED => {
             let queue = QueueId(read::<record::JobMoved>(bytes).queue);
             Event::JobMoved { job, queue }
@@ -353,10 +359,10 @@ impl At {
     /// The job or node of the record.
     fn subject(self) -> Option<Subject> {
         match self.kind {
-            NODE_ADDED | NODE_CHANGED | NODE_LOAD | NODE_SHUFFLE => {
+            NODE_ADDED | NODE_CHANGED | NODE_LOAD | NODE_SHUFFLE | NODE_ROOM => {
                 Some(Subject::Node(NodeId(self.id)))
             }
-            HEARTBEAT | TICK | FAULT | RACK_TRAFFIC => None,
+            HEARTBEAT | OFFER | TICK | FAULT | RACK_TRAFFIC => None,
             _ => Some(Subject::Job(JobId(self.id))),
         }
     }

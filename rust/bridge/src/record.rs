@@ -392,6 +392,24 @@ pub struct JobReset {
     pub header: RecordHeader,
 }
 
+/// The room of a node, without a report that asks for grants (`id` is the node).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct NodeRoom {
+    /// Kind, size and id.
+    pub header: RecordHeader,
+    /// The unallocated amount; negative when overcommitted.
+    pub free: ResourceVector,
+}
+
+/// A job asked for more: schedule on nodes with known room now.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Offer {
+    /// Kind, size and id.
+    pub header: RecordHeader,
+}
+
 /// One container of an ask may start on a node. To be answered by one [`Ack`] or [`Nack`], in
 /// order of `seq`.
 #[repr(C)]
@@ -512,6 +530,8 @@ layouts! {
         header: RecordHeader, maps_done: u32, reduces_done: u32, input_bytes: u64,
         map_output_bytes: u64, shuffled_bytes: u64, written_bytes: u64 }
     "NODE_SHUFFLE" NODE_SHUFFLE, NodeShuffle, 16 { header: RecordHeader, sent_bytes: u64 }
+    "NODE_ROOM" NODE_ROOM, NodeRoom, 72 { header: RecordHeader, free: ResourceVector }
+    "OFFER" OFFER, Offer, 8 { header: RecordHeader }
 }
 
 layouts! {

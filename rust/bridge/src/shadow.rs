@@ -137,19 +137,23 @@ impl ShadowLink {
         self.request == *request
     }
 
-    /// Hands over a frame after it was applied. Heartbeats are left out, and headrooms: the shadow
-    /// has its own, and they are most of what there is.
+    /// Hands over a frame after it was applied. Heartbeats, rooms and offers are left out, and
+    /// headrooms: the shadow has its own, and they are most of what there is.
     pub(crate) fn frame(&mut self, now_ms: i64, events: &[Event], decisions: &[Decision]) {
         if self.queue.is_none() {
             return;
         }
         let batch = &mut self.batch;
         let (had, decided) = (batch.events.len(), batch.decisions.len());
-        let events = events.iter().copied();
+        let own = |event: &Event| {
+            matches!(
+                event,
+                Event::Heartbeat { .. } | Event::Room { .. } | Event::Offer(_)
+            )
+        };
+        let events = events.iter().copied().filter(|event| !own(event));
         let decisions = decisions.iter().copied();
-        batch
-            .events
-            .extend(events.filter(|event| !matches!(event, Event::Heartbeat { .. })));
+        batch.events.extend(events);
         batch
             .decisions
             .extend(decisions.filter(|decision| !matches!(decision, Decision::Headroom { .. })));

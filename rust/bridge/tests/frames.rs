@@ -127,7 +127,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
 
 fn event() -> impl Strategy<Value = Event> {
     // The weights make every kind equally frequent.
-    prop_oneof![19 => of_the_books(), 8 => facts::known()]
+    prop_oneof![21 => of_the_books(), 8 => facts::known()]
 }
 
 fn of_the_books() -> impl Strategy<Value = Event> {
@@ -149,6 +149,11 @@ fn of_the_books() -> impl Strategy<Value = Event> {
         }),
         (job(), any::<i32>()).prop_map(|(job, priority)| Event::JobPriority { job, priority }),
         job().prop_map(Event::JobReset),
+        job().prop_map(Event::Offer),
+        (any::<u32>(), any_resource()).prop_map(|(node, free)| Event::Room {
+            node: NodeId(node),
+            free
+        }),
         (job(), place(), any::<bool>()).prop_map(|(job, place, added)| Event::Blacklist {
             job,
             place,
@@ -298,7 +303,7 @@ proptest! {
     /// Follows a valid header, so that only the records are random.
     #[test]
     fn random_records_are_refused_or_decoded_but_never_panic(
-        records in prop::collection::vec((0_u16..30, 0_u16..160, any::<[u8; 160]>()), 0..8),
+        records in prop::collection::vec((0_u16..32, 0_u16..160, any::<[u8; 160]>()), 0..8),
     ) {
         let mut frame = written(&[]);
         for (kind, size, body) in &records {
@@ -429,11 +434,11 @@ fn a_fault_says_where_and_what() {
         ),
         (
             with(second, &[0]),
-            ["offset 40,", "RECORD", "kind from 1 to 27", "kind 0"],
+            ["offset 40,", "RECORD", "kind from 1 to 29", "kind 0"],
         ),
         (
-            with(second, &[28]),
-            ["offset 40,", "RECORD", "kind from 1 to 27", "kind 28"],
+            with(second, &[30]),
+            ["offset 40,", "RECORD", "kind from 1 to 29", "kind 30"],
         ),
         (
             with(second + 2, &[71]),

@@ -36,6 +36,7 @@ mod invariants;
 mod labels;
 mod listing;
 mod note;
+mod offer;
 mod partitions;
 mod placed;
 mod plan;
@@ -167,6 +168,8 @@ pub struct Engine {
     news: Vec<JobId>,
     /// The latest decisions about each job. No decision depends on them.
     trace: Trace,
+    /// The node at which the next walk over nodes with room begins.
+    offer_from: u32,
     /// Counts of grants and evictions, for reports. No decision depends on them.
     totals: Totals,
     /// The job or node that the engine works on, for panics. No decision depends on it.
@@ -215,6 +218,7 @@ impl Engine {
             headroom_from: 0,
             news: Vec::new(),
             trace,
+            offer_from: 0,
             totals: Totals::default(),
             subject: Cell::new(None),
             now: 0,

@@ -170,6 +170,7 @@ fn of_job() -> impl Strategy<Value = Event> {
         2 => (id(), hints()).prop_map(|(job, hints)| Event::JobHints { job, hints }),
         1 => id().prop_map(Event::JobRemoved),
         1 => id().prop_map(Event::JobReset),
+        2 => id().prop_map(Event::Offer),
         1 => (id(), 0u32..5).prop_map(|(job, queue)| {
             Event::JobMoved { job, queue: QueueId(queue) }
         }),
@@ -256,6 +257,9 @@ fn of_cluster() -> impl Strategy<Value = Event> {
         1 => small().prop_map(|node| Event::NodeRemoved(NodeId(node))),
         6 => (small(), resource()).prop_map(|(node, free)| {
             Event::Heartbeat { node: NodeId(node), free }
+        }),
+        1 => (small(), resource()).prop_map(|(node, free)| {
+            Event::Room { node: NodeId(node), free }
         }),
         1 => (8u32..14, unsigned(), unsigned(), unsigned()).prop_map(|(rack, up, down, width)| {
             Event::RackTraffic {

@@ -319,7 +319,7 @@ fn event(bytes: &mut Unstructured<'_>) -> Result<Event> {
 
 fn of_cluster(bytes: &mut Unstructured<'_>) -> Result<Event> {
     let id = NodeId(word(bytes)?);
-    Ok(match bytes.int_in_range(0..=6u8)? {
+    Ok(match bytes.int_in_range(0..=7u8)? {
         0 => Event::NodeAdded(any_node(bytes)?),
         1 => Event::NodeChanged(any_node(bytes)?),
         2 => Event::NodeRemoved(id),
@@ -337,6 +337,10 @@ fn of_cluster(bytes: &mut Unstructured<'_>) -> Result<Event> {
             down_bytes_per_s: long(bytes)? as u64,
             bandwidth_bytes_per_s: long(bytes)? as u64,
         },
+        6 => Event::Room {
+            node: id,
+            free: size(bytes)?,
+        },
         _ => Event::Heartbeat {
             node: id,
             free: size(bytes)?,
@@ -346,7 +350,7 @@ fn of_cluster(bytes: &mut Unstructured<'_>) -> Result<Event> {
 
 fn of_job(bytes: &mut Unstructured<'_>) -> Result<Event> {
     let id = JobId(word(bytes)?);
-    Ok(match bytes.int_in_range(0..=11u8)? {
+    Ok(match bytes.int_in_range(0..=12u8)? {
         0 => Event::JobAdded(JobFacts {
             priority: word(bytes)? as i32,
             mapreduce: bytes.ratio(3, 4)?,

@@ -62,6 +62,11 @@ impl FrameWriter {
             Event::JobMoved { job, queue } => self.moved(job, queue),
             Event::JobPriority { job, priority } => self.priority(job, priority),
             Event::JobReset(job) => self.plain(JOB_RESET, job.0),
+            Event::Offer(job) => self.plain(OFFER, job.0),
+            Event::Room { node, free } => self.write(&record::NodeRoom {
+                header: header::<record::NodeRoom>(NODE_ROOM, node.0),
+                free: free.0,
+            }),
             Event::Blacklist { job, place, added } => self.blacklist(job, place, added),
             Event::Ask(facts) => self.ask(&facts),
             Event::AskRow { .. } => self.ask_row(event),

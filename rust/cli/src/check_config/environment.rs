@@ -27,6 +27,7 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.audit.interval-ms",
     "heddle.config.file",
     "heddle.hints.enable",
+    "heddle.immediate-grants.enable",
     "heddle.journal.bytes-max",
     "heddle.journal.path",
     "heddle.native.path",

@@ -27,6 +27,10 @@ impl Engine {
             Event::JobMoved { job, queue } => self.move_job(*job, *queue),
             Event::JobPriority { job, priority } => self.set_priority(*job, *priority),
             Event::JobReset(job) => self.reset_job(*job),
+            Event::Offer(job) => self.offer(*job, decisions_max, decisions),
+            Event::Room { node, free } => {
+                self.know_room(*node, bounds::free(free));
+            }
             Event::Blacklist { job, place, added } => self.blacklist(*job, *place, *added),
             Event::Ask(facts) => self.ask(&bounds::ask(facts)),
             Event::AskRow {

@@ -21,6 +21,8 @@ struct Visit {
     granted: Granted,
     /// Whether the room that is left goes to asks without a label.
     lends: bool,
+    /// How many containers it gets at most.
+    containers_max: u32,
     /// Whether it gets no more.
     full: bool,
 }
@@ -34,6 +36,13 @@ impl Engine {
         decisions: &mut Vec<Decision>,
     ) {
         self.settle();
+        if self.know_room(id, free) {
+            self.visit(id, u32::MAX, decisions_max, decisions);
+        }
+    }
+
+    /// Notes the free room of a node by the host's books. Returns whether it may get containers.
+    pub(super) fn know_room(&mut self, id: NodeId, free: Resource) -> bool {
         // The host's figure does not account for grants that it has not answered yet.
         let pending = self
             .in_flight
@@ -41,18 +50,29 @@ impl Engine {
             .filter(|grant| grant.container.node == id);
         let pending = pending.fold(Resource::ZERO, |sum, grant| sum + grant.container.resource);
         let Some(node) = self.cluster.node_mut(id) else {
-            return self.ignore("unknown node", &id);
+            self.ignore("unknown node", &id);
+            return false;
         };
         node.facts.free = free;
         node.free = free - pending;
-        if !node.facts.schedulable {
-            return;
-        }
+        node.facts.schedulable
+    }
+
+    /// Grants containers for the known room of a node.
+    pub(super) fn visit(
+        &mut self,
+        id: NodeId,
+        containers_max: u32,
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let node = self.cluster.node(id).expect("its room is known");
         let (room, partition) = (node.free, node.facts.partition);
         let mut visit = Visit {
             room,
             granted: Granted::default(),
             lends: false,
+            containers_max,
             full: false,
         };
         let stale = |label| self.tree_of(label).capacity != self.capacity_of(label);
@@ -180,7 +200,9 @@ impl Engine {
             let locality = self.grant(id, pick, decisions);
             visit.granted.off_switch += u32::from(locality == Locality::OffSwitch);
             self.subject.set(None);
-            if limits.are_reached(&visit.granted, &visit.room) {
+            if limits.are_reached(&visit.granted, &visit.room)
+                || visit.granted.containers >= visit.containers_max
+            {
                 visit.full = true;
                 return;
             }

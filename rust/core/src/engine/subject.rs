@@ -35,8 +35,8 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The subject of an event. A heartbeat has none: it is about the asks that it serves, not about
-/// its node. A job's fault must not cost one node after the other.
+/// The subject of an event. A heartbeat has none, and neither has an offer: it is about the asks
+/// that it serves, not about its node. A job's fault must not cost one node after the other.
 pub(super) fn of(event: &Event) -> Option<Subject> {
     let job = match event {
         Event::NodeAdded(facts) | Event::NodeChanged(facts) => {
@@ -44,10 +44,13 @@ pub(super) fn of(event: &Event) -> Option<Subject> {
         }
         Event::NodeRemoved(node)
         | Event::NodeShuffle { node, .. }
+        | Event::Room { node, .. }
         | Event::NodeLoad { node, .. } => return Some(Subject::Node(*node)),
-        Event::Heartbeat { .. } | Event::RackTraffic { .. } | Event::Tick | Event::Fault(_) => {
-            return None;
-        }
+        Event::Heartbeat { .. }
+        | Event::Offer(_)
+        | Event::RackTraffic { .. }
+        | Event::Tick
+        | Event::Fault(_) => return None,
         Event::JobAdded(facts) => facts.job,
         Event::Ask(facts) => facts.job,
         Event::ContainerAdded(facts) => facts.job,

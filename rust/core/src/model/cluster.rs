@@ -11,7 +11,7 @@ use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::POOLS;
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A NodeManager and what is free on it.
 #[derive(Clone, Debug)]
@@ -43,6 +43,8 @@ pub(crate) struct LabelRoom {
 #[derive(Debug, Default)]
 pub struct Cluster {
     nodes: Vec<Option<Node>>,
+    /// The nodes of each host, by its place.
+    hosts: BTreeMap<PlaceId, BTreeSet<NodeId>>,
     jobs: Vec<Option<Box<Job>>>,
     /// The queues and what they may use.
     pub queues: Queues,
@@ -136,6 +138,7 @@ impl Cluster {
             },
         );
         self.mark_rack(facts.rack);
+        self.hosts.entry(facts.host).or_default().insert(facts.node);
         self.node_count += 1;
         self.count_capacity(&facts, Resource::ZERO, true);
         true
@@ -150,6 +153,10 @@ impl Cluster {
         node.free = facts.free;
         let used = node.used;
         self.mark_rack(facts.rack);
+        if before.host != facts.host {
+            self.forget_host(&before);
+            self.hosts.entry(facts.host).or_default().insert(facts.node);
+        }
         self.count_capacity(&before, used, false);
         self.count_capacity(&facts, used, true);
         true
@@ -158,8 +165,28 @@ impl Cluster {
     pub(crate) fn remove_node(&mut self, id: NodeId) -> Option<Node> {
         let node = self.nodes.get_mut(id.index())?.take()?;
         self.node_count -= 1;
+        self.forget_host(&node.facts);
         self.count_capacity(&node.facts, node.used, false);
         Some(node)
+    }
+
+    fn forget_host(&mut self, facts: &NodeFacts) {
+        if let Some(nodes) = self.hosts.get_mut(&facts.host) {
+            nodes.remove(&facts.node);
+            if nodes.is_empty() {
+                self.hosts.remove(&facts.host);
+            }
+        }
+    }
+
+    /// The nodes of a host, in order of number.
+    pub(crate) fn nodes_of(&self, host: PlaceId) -> impl Iterator<Item = NodeId> {
+        self.hosts.get(&host).into_iter().flatten().copied()
+    }
+
+    /// One past the largest number that a node has had.
+    pub(crate) fn nodes_end(&self) -> u32 {
+        self.nodes.len() as u32
     }
 
     pub(crate) fn clear_slots(&mut self) {

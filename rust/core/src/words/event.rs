@@ -267,6 +267,16 @@ pub enum Event {
     },
     /// A new attempt began: the asks and the blacklist of the old one are void.
     JobReset(JobId),
+    /// A job asked for more, and gets now what nodes with known room would give it when they
+    /// report.
+    Offer(JobId),
+    /// The free room of a node, without a report that asks for grants.
+    Room {
+        /// The node.
+        node: NodeId,
+        /// By the host's books.
+        free: Resource,
+    },
     /// A job (un)blacklists a host or rack.
     Blacklist {
         /// The job.

@@ -84,8 +84,8 @@ import org.slf4j.LoggerFactory;
  *   <td>themselves</td><td>any thread, for a few instructions</td></tr>
  * </table>
  *
- * <p>AM heartbeats take only an attempt's lock, unless they release containers. YARN's reads for
- * RPC and web take none.
+ * <p>AM heartbeats take only an attempt's lock, unless they release containers; {@link Offers} try
+ * the scheduler's, and do not wait for it. YARN's reads for RPC and web take none.
  */
 public class HeddleScheduler extends ClientOperations implements Configurable {
   /** The interval of the tick, in ms. */
@@ -109,6 +109,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private PlacedCommit placed;
   DecisionApplier applier;
   private Evictions evictions;
+  private Offers offers;
   private EngineAudit audit;
   private Economy economy;
   private Performance performance;
@@ -175,6 +176,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     commit = new ContainerCommit(rmContext, books, engine, resources);
     placed = new PlacedCommit(rmContext, books, engine, dirty, resources, commit);
     evictions = new Evictions(containerEvents::preempt);
+    offers = new Offers(configuration, writeLock, engine, books, dirty, resources, rmContext);
     applier = new DecisionApplier(this, books, commit, evictions, quarantine, failures);
     explanations = new Explanations(engine, books, quarantine, rmContext, jobNames);
     activities = new Activities(rmContext, engine, jobNames);
@@ -440,12 +442,14 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private void schedule(HeddleNode node) {
     if (engine.idle() && dirty.isEmpty()) {
       // No job waits; the next frame tells the engine the events.
+      offers.skipped(node);
       return;
     }
     Resource free = node.getUnallocatedResource();
-    if (full(free) || nothingToSay(node, free) || waitsForNodes() || !engine.ready()) {
+    if (full(free) || nothingToSay(node, free) || offers.waitsForNodes() || !engine.ready()) {
       return;
     }
+    offers.forget(node);
     long before = commit.committed();
     for (int round = 0; round < ROUNDS_MAX; round++) {
       dirty.writeTo(engine.out());
@@ -457,12 +461,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
     }
     availableStale |= commit.committed() != before;
-  }
-
-  /** Returns whether nodes may still bring back containers that ran before a restart. */
-  private boolean waitsForNodes() {
-    return rmContext.isWorkPreservingRecoveryEnabled()
-        && !rmContext.isSchedulerReadyForAllocatingContainers();
   }
 
   /** Returns whether the engine knows a node's room and no pending size fits it. */
@@ -584,10 +582,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         attempt.updateResourceRequests(rows);
       }
       attempt.updateBlacklist(blacklistAdditions, blacklistRemovals);
-      return attempt.takeAllocation(getClock().getTime());
+      if (rows.isEmpty() || !offers.on()) {
+        return attempt.takeAllocation(getClock().getTime());
+      }
     } finally {
       attempt.getWriteLock().unlock();
     }
+    return offers.answer(attempt, EMPTY_ALLOCATION, getClock().getTime());
   }
 
   // ---- For tests and measurements.

@@ -114,4 +114,9 @@ public final class Inspection {
   EngineBooks books() {
     return books;
   }
+
+  /** Returns the scheduler's write lock. */
+  Lock lock() {
+    return lock;
+  }
 }

@@ -245,6 +245,13 @@ public final class FrameLayout {
   public static final int NODE_SHUFFLE_SIZE = 16;
   public static final int NODE_SHUFFLE_SENT_BYTES = 8;
 
+  public static final int NODE_ROOM = 28;
+  public static final int NODE_ROOM_SIZE = 72;
+  public static final int NODE_ROOM_FREE = 8;
+
+  public static final int OFFER = 29;
+  public static final int OFFER_SIZE = 8;
+
   // Records of an output frame.
 
   public static final int GRANT = 1;

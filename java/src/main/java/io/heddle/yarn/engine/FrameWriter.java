@@ -169,6 +169,15 @@ public final class FrameWriter {
     resources.put(buffer, at + FrameLayout.HEARTBEAT_FREE, free);
   }
 
+  public void nodeRoom(int node, Resource free) {
+    int at = nodeRecord(FrameLayout.NODE_ROOM, FrameLayout.NODE_ROOM_SIZE, node);
+    resources.put(buffer, at + FrameLayout.NODE_ROOM_FREE, free);
+  }
+
+  public void offer(int job) {
+    jobRecord(FrameLayout.OFFER, FrameLayout.OFFER_SIZE, job);
+  }
+
   public void jobAdded(int job, int queue, int user, int priority, int flags, long submittedMs) {
     int at = jobRecord(FrameLayout.JOB_ADDED, FrameLayout.JOB_ADDED_SIZE, job);
     buffer.putInt(at + FrameLayout.JOB_ADDED_QUEUE, queue);

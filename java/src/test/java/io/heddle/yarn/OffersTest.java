@@ -1,0 +1,184 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static io.heddle.yarn.TestCluster.any;
+import static io.heddle.yarn.TestCluster.ask;
+import static io.heddle.yarn.TestCluster.fetch;
+import static io.heddle.yarn.TestCluster.onHost;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.Lock;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
+import org.junit.Test;
+
+/** Tests that AMs get what they ask for in the same call, as far as room for it is known. */
+public class OffersTest {
+  private static Configuration offering() throws Exception {
+    Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0,"
+        + " \"delay\": {\"node_wait_ms\": 3600000, \"rack_wait_ms\": 3600000}}");
+    conf.setBoolean(Offers.PROPERTY, true);
+    return conf;
+  }
+
+  /** Runs a job: its ApplicationMaster has a container before any node reports. */
+  private static MockAM run(TestCluster cluster, MockNM node) throws Exception {
+    RMApp app = MockRMAppSubmitter.submit(cluster.rm,
+        cluster.submission("alice", null).withWaitForAppAcceptedState(false).build());
+    cluster.rm.waitForState(app.getApplicationId(), RMAppState.ACCEPTED);
+    RMAppAttempt attempt = app.getCurrentAppAttempt();
+    cluster.rm.waitForState(attempt.getAppAttemptId(), RMAppAttemptState.ALLOCATED);
+    assertEquals("without a report", node.getNodeId(), attempt.getMasterContainer().getNodeId());
+    MockAM am = cluster.rm.sendAMLaunched(attempt.getAppAttemptId());
+    am.registerAppAttempt();
+    return am;
+  }
+
+  /** Asks once, and returns what the same answer has. */
+  private static List<Container> at(MockAM am, List<ResourceRequest> rows)
+      throws Exception {
+    return ask(am, rows).getAllocatedContainers();
+  }
+
+  @Test
+  public void theSameCallAnswersWithTheContainers() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM am = run(cluster, first);
+      List<Container> got = ask(am, any(1, GB, 4)).getAllocatedContainers();
+      assertEquals(4, got.size());
+      assertEquals("spread over both", 2, got.stream()
+          .filter(one -> one.getNodeId().equals(second.getNodeId())).count());
+      assertEquals("what has been granted is not granted again", 0, fetch(am).size());
+      cluster.heartbeat();
+      assertEquals(0, fetch(am).size());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  @Test
+  public void itIsOffUnlessItIsConfigured() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockAM am = cluster.run("alice", cluster.node("a1", 8 * GB));
+      assertEquals(0, ask(am, any(1, GB, 4)).getAllocatedContainers().size());
+      cluster.heartbeat();
+      assertEquals(4, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void dataComesFirstAndIsWaitedFor() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM asked = cluster.node("b1", 2 * GB);
+      cluster.node("b2", 8 * GB);
+      MockAM am = run(cluster, first);
+      List<Container> got = at(am, onHost(1, "b1", GB, 3, true));
+      List<String> hosts = got.stream().map(one -> one.getNodeId().getHost())
+          .collect(Collectors.toList());
+      assertEquals("two fit, and the third waits: " + hosts, 2, hosts.size());
+      assertTrue(hosts.toString(), hosts.stream().allMatch("b1"::equals));
+      for (Container container : got) {
+        cluster.running(asked, Collections.singletonList(container));
+      }
+      cluster.completed(asked, got.get(0));
+      assertEquals("by the report of the end", 1, fetch(am).size());
+    }
+  }
+
+  /** Nothing told the engine of the room while no job waited. */
+  @Test
+  public void roomThatBecameFreeOnAnIdleClusterIsKnown() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 4 * GB);
+      MockAM am = run(cluster, first);
+      List<Container> got = ask(am, any(1, GB, 3)).getAllocatedContainers();
+      assertEquals("the node is full", 3, got.size());
+      cluster.running(first, got);
+      for (Container container : got) {
+        cluster.completed(first, container);
+      }
+      cluster.heartbeat();
+      assertEquals(3, ask(am, any(1, GB, 3)).getAllocatedContainers().size());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  /** A node that reported while no job waited, and left; another one may have its number. */
+  @Test
+  public void aNodeThatHasLeftIsNotTold() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 2 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM am = run(cluster, first);
+      List<Container> got = ask(am, any(1, 2 * GB, 4)).getAllocatedContainers();
+      assertEquals(4, got.size());
+      cluster.running(second, got);
+      cluster.completed(second, got.get(0));
+      cluster.heartbeat();
+      second.unRegisterNode();
+      cluster.rm.drainEvents();
+      cluster.forget(second);
+      MockNM third = cluster.node("b2", 4 * GB);
+      got = ask(am, any(1, 2 * GB, 4)).getAllocatedContainers();
+      assertEquals("as many as fit on the new one", 2, got.size());
+      assertEquals(third.getNodeId(), got.get(0).getNodeId());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  /** RMAppAttemptImpl drops containers that come with the answer to the ask for its own. */
+  @Test
+  public void theContainerOfAnApplicationMasterIsNotLost() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = run(cluster, node);
+      assertEquals(1, ask(am, any(1, GB, 1)).getAllocatedContainers().size());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  /** An AM waits for no other thread: a report serves it then. */
+  @Test
+  public void whileTheLockIsTakenTheAskWaitsForAReport() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockAM am = run(cluster, cluster.node("a1", 8 * GB));
+      CountDownLatch taken = new CountDownLatch(1);
+      CountDownLatch asked = new CountDownLatch(1);
+      Lock lock = cluster.scheduler.inspection().lock();
+      Thread other = new Thread(() -> {
+        lock.lock();
+        taken.countDown();
+        try {
+          asked.await();
+        } catch (InterruptedException e) {
+          throw new AssertionError(e);
+        } finally {
+          lock.unlock();
+        }
+      });
+      other.start();
+      taken.await();
+      int got = ask(am, any(1, GB, 2)).getAllocatedContainers().size();
+      asked.countDown();
+      other.join();
+      assertEquals(0, got);
+      cluster.heartbeat();
+      assertEquals(2, fetch(am).size());
+    }
+  }
+}

@@ -213,6 +213,8 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     // Whose file queues come from.
     ("demo/StockFile.java", "fair"),
     ("demo/StockFile.java", "capacity"),
+    ("grants/Contender.java", "fair"),
+    ("grants/Contender.java", "capacity"),
     ("config/StockSource.java", "fair"),
     ("config/StockSource.java", "capacity"),
     ("rust/host/src/config.rs", "fair"),

@@ -131,7 +131,7 @@ fn commands_of_heddle_exist_with_their_options() {
 fn readers(command: &str) -> Vec<Document> {
     let java = "integration/src/main/java/io/heddle/integration";
     let folder = match command {
-        "demo" | "bench" | "storm" => format!("{java}/{command}/"),
+        "demo" | "bench" | "grants" | "storm" => format!("{java}/{command}/"),
         "soak" => "integration/soak/".to_string(),
         "fuzz" => "scripts/fuzz".to_string(),
         _ => String::new(),

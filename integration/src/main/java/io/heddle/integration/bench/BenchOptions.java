@@ -115,8 +115,8 @@ final class BenchOptions {
     Options options = new Options();
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
     options.addOption(valued("schedulers", "LIST", "of stub, fair, fair-rec, capacity, "
-        + "capacity-rec, capacity-async, heddle, heddle-untraced, heddle-journal, heddle-shadow, "
-        + "heddle-api; -rec and -journal record; default " + ALL));
+        + "capacity-rec, capacity-async, heddle, heddle-immediate, heddle-untraced, "
+        + "heddle-journal, heddle-shadow, heddle-api; -rec and -journal record; default " + ALL));
     options.addOption(valued("policy", "NAME", "Heddle's policy, of " + HeddlePolicy.labels()
         + "; default " + HeddlePolicy.DEFAULT.label + ", which is fair between queues and first "
         + "come first served inside. A policy with one line for all jobs runs no workload of the "

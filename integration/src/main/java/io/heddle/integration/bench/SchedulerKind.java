@@ -143,6 +143,16 @@ enum SchedulerKind {
     }
   },
 
+  /** Heddle with immediate grants, which every ask tries, to measure the cost. */
+  HEDDLE_IMMEDIATE("heddle-immediate", "io.heddle.yarn.HeddleScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      configureHeddle(conf, shape, policy, folder, json -> {});
+      conf.setBoolean("heddle.immediate-grants.enable", true);
+    }
+  },
+
   /** Heddle that records its engine in a journal, to measure the cost. */
   HEDDLE_JOURNAL("heddle-journal", "io.heddle.yarn.HeddleScheduler") {
     @Override

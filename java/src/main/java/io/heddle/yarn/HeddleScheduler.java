@@ -176,7 +176,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     commit = new ContainerCommit(rmContext, books, engine, resources);
     placed = new PlacedCommit(rmContext, books, engine, dirty, resources, commit);
     evictions = new Evictions(containerEvents::preempt);
-    offers = new Offers(configuration, writeLock, engine, books, dirty, resources, rmContext);
+    offers = new Offers(configuration, writeLock, engine, books, dirty, resources, rmContext, this);
     applier = new DecisionApplier(this, books, commit, evictions, quarantine, failures);
     explanations = new Explanations(engine, books, quarantine, rmContext, jobNames);
     activities = new Activities(rmContext, engine, jobNames);
@@ -365,7 +365,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     updateAvailable();
   }
 
-  private void updateAvailable() {
+  void updateAvailable() {
     availableStale = false;
     QueueMetrics root = getRootQueueMetrics();
     root.setAvailableResourcesToQueue(

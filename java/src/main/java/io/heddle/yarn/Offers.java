@@ -10,8 +10,6 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Asks the engine for grants at the moment when an AM asks, not only when a node reports. The
@@ -25,7 +23,6 @@ final class Offers {
   private static final int ROUNDS_MAX = 8;
   /** Largest number of nodes whose room is told with one ask. */
   private static final int ROOMS_MAX = 256;
-  private static final Logger LOG = LoggerFactory.getLogger(Offers.class);
 
   private final boolean on;
   private final Lock writeLock;
@@ -34,12 +31,14 @@ final class Offers {
   private final ResourceCodec resources;
   private final EngineBooks books;
   private final RMContext rmContext;
+  private final HeddleScheduler scheduler;
   // Nodes that reported other room than the engine knows while no job waited; guarded by the
   // scheduler's write lock.
   private final Set<HeddleNode> untold = new LinkedHashSet<>();
 
   Offers(Configuration configuration, Lock writeLock, Engine engine, EngineBooks books,
-      DirtyAttempts dirty, ResourceCodec resources, RMContext rmContext) {
+      DirtyAttempts dirty, ResourceCodec resources, RMContext rmContext,
+      HeddleScheduler scheduler) {
     this.on = configuration.getBoolean(PROPERTY, false);
     this.writeLock = writeLock;
     this.engine = engine;
@@ -47,6 +46,7 @@ final class Offers {
     this.resources = resources;
     this.books = books;
     this.rmContext = rmContext;
+    this.scheduler = scheduler;
   }
 
   boolean on() {
@@ -114,9 +114,11 @@ final class Offers {
           break;
         }
       }
-    } catch (RuntimeException e) {
+      // No event follows that would: the cluster may be idle otherwise.
+      scheduler.updateAvailable();
+    } catch (Throwable e) {
       // The asks are in the books: a report serves them.
-      LOG.error("Offer to {}; it waits for the reports of nodes", attempt, e);
+      scheduler.caught("an offer to " + attempt.getApplicationAttemptId(), e);
     } finally {
       writeLock.unlock();
     }

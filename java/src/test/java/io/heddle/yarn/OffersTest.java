@@ -23,6 +23,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.junit.Test;
 
 /** Tests that AMs get what they ask for in the same call, as far as room for it is known. */
@@ -64,6 +65,9 @@ public class OffersTest {
       assertEquals("spread over both", 2, got.stream()
           .filter(one -> one.getNodeId().equals(second.getNodeId())).count());
       assertEquals("what has been granted is not granted again", 0, fetch(am).size());
+      QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
+      assertEquals("as operators see it", 16 * GB - root.getAllocatedMB(),
+          root.getAvailableMB());
       cluster.heartbeat();
       assertEquals(0, fetch(am).size());
       cluster.assertBooksEqual();

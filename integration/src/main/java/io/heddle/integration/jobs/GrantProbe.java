@@ -5,6 +5,7 @@
  */
 package io.heddle.integration.jobs;
 
+import java.io.IOException;
 import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -146,12 +147,14 @@ public final class GrantProbe implements AutoCloseable {
 
   /** Finishes the application, which gives back what it holds. */
   @Override
-  public void close() throws Exception {
+  public void close() throws IOException {
     try {
       as(() -> {
         running.finish();
         return null;
       });
+    } catch (Exception e) {
+      throw new IOException("the ApplicationMaster did not finish", e);
     } finally {
       running.close();
       yarn.stop();

@@ -1,5 +1,5 @@
-//! What a job gets when it asks, without waiting for a node's report: the places of its data first,
-//! spread over nodes, and never what a report would not give.
+//! Tests of immediate grants: a job that asks is served before a node reports, on the hosts of its
+//! data first, spread over nodes, and only with what a report would give.
 
 mod common;
 
@@ -154,7 +154,7 @@ fn offers_stop_at_the_bound_and_go_on() {
     assert_eq!(offered(&mut host, 0, &[]), [], "nothing is left");
 }
 
-/// What is granted by an offer is what reports of the same nodes in the same order would grant.
+/// An offer grants the same as reports of the same nodes in the same order.
 #[test]
 fn an_offer_decides_as_reports_do() {
     for policy in ["fifo", "fair", "hfsp", "fair-original", "shufflewatcher"] {

@@ -104,6 +104,12 @@ final class HeldJob {
         () -> applications.containers(id()) + " containers");
   }
 
+  /** Returns its name and containers, for the message of a failure. */
+  @Override
+  public String toString() {
+    return job.getJobName() + " " + cluster.applications().describe(id());
+  }
+
   /** Waits until all of its maps have ended. */
   void awaitMapsDone() throws Exception {
     Await.until(

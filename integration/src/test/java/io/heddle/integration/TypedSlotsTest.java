@@ -99,16 +99,16 @@ public class TypedSlotsTest {
 
     letEnd(busy, maps, MINIMUM);
     awaitTasks("the needy pool has its minimum", MINIMUM, needy);
-    assertEquals(SLOTS - MINIMUM, tasks(busy));
-    assertEquals("others wait, although they came before", 0, tasks(patient));
+    assertEquals(state(), SLOTS - MINIMUM, tasks(busy));
+    assertEquals("others wait, although they came before: " + state(), 0, tasks(patient));
 
     int pool = maps ? 0 : 1;
     Await.until(
         "the patient pool is owed more", ClusterRule.JOB_SECONDS, () -> patientIsOwedMore(pool),
-        () -> deficits().toString());
+        this::state);
     letEnd(busy, maps, MINIMUM + 1);
     awaitTasks("the patient pool is next", 1, patient);
-    assertEquals("no more than its minimum", MINIMUM, tasks(needy));
+    assertEquals("no more than its minimum: " + state(), MINIMUM, tasks(needy));
     assertTrue("although it wants more", CLUSTER.applications().waits(needy.id()));
     Slots.measured("%ss of a pool with a minimum of %d beside busy ones: %d", kind, MINIMUM,
         tasks(needy));
@@ -136,9 +136,13 @@ public class TypedSlotsTest {
     }
   }
 
-  private static void awaitTasks(String what, int count, HeldJob job) throws Exception {
-    Await.until(what, ClusterRule.JOB_SECONDS, () -> tasks(job) == count,
-        () -> tasks(job) + " tasks; " + deficits());
+  private void awaitTasks(String what, int count, HeldJob job) throws Exception {
+    Await.until(what, ClusterRule.JOB_SECONDS, () -> tasks(job) == count, this::state);
+  }
+
+  /** Returns where the jobs and their accounts stand, for the message of a failure. */
+  private String state() {
+    return submitted + "; " + deficits();
   }
 
   private static int tasks(HeldJob job) {

@@ -69,6 +69,22 @@ public final class Applications {
         .collect(Collectors.toList());
   }
 
+  /** Returns its attempt, its live containers with their states, and how many it ever got. */
+  public String describe(ApplicationId id) {
+    RMApp app = find(id);
+    RMAppAttempt attempt = app == null ? null : app.getCurrentAppAttempt();
+    if (attempt == null) {
+      return "unknown";
+    }
+    return attempt.getAppAttemptId() + " " + attempt.getState() + " "
+        + live(id).stream()
+            .map(
+                container -> container.getContainerId().getContainerId() + " "
+                    + container.getState() + " on " + container.getAllocatedNode().getHost())
+            .collect(Collectors.toList())
+        + " of " + allocated(id) + " " + app.getDiagnostics();
+  }
+
   /** Returns how many containers it holds, its ApplicationMaster's included. */
   public int containers(ApplicationId id) {
     return live(id).size();

@@ -74,6 +74,8 @@ has_command() {
         postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
         # A compiler without the C library's headers and start files links nothing.
         libc) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
+        # The C library of another processor has no command.
+        libc-*) [ -d "/usr/${1#libc-}-linux-gnu/lib" ] ;;
         *) command -v "$1" >/dev/null ;;
     esac
 }

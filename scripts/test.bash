@@ -11,7 +11,7 @@ STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-2700}
 # Set by `./x test --all`: every class on every version, and the longer parts.
 TEST_ALL=
 # The parts that `--all` adds to TEST_PARTS.
-LONG_PARTS=(soak hadoop-tests)
+LONG_PARTS=(platforms soak hadoop-tests)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
 # which more processors do not shorten.
 LANES=${HEDDLE_TEST_LANES:-3}

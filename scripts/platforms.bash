@@ -33,7 +33,7 @@ part_platforms() {
             read -r java versions <<<"$versions"
             for hadoop in $versions; do shim_on_java_step "$java" "$hadoop"; done
             printf '%s\t' "platforms: a cluster on Java $java, Hadoop $hadoop" \
-                "platforms-demo-$java" count_exit_code on_java "$java" - run_demo
+                "platforms-demo-$java" count_exit_code on_java "$java" - run_demo "$java"
             printf '%s\n' "$hadoop"
         done)"
 }
@@ -56,10 +56,10 @@ on_java() {
     JAVA_HOME=$home "${@:3}"
 }
 
-# run_demo HADOOP: a mini cluster with real jobs. Not ./x demo, which wants a JDK and builds the jar
+# run_demo JAVA HADOOP: a mini cluster with real jobs. Not ./x demo, which wants a JDK and builds the jar
 # for one processor.
 run_demo() {
-    (run_main io.heddle.integration.demo.Demo "build/run/demo-$1" "$1" --policy fair)
+    (run_main io.heddle.integration.demo.Demo "build/run/demo-java-$1" "$2" --policy fair)
 }
 
 run_native_emulated() {

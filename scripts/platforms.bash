@@ -9,8 +9,10 @@ OTHER_ARCH=aarch64
 OTHER_SYSROOT=/usr/$OTHER_ARCH-linux-gnu
 # Tests whose own servers need a module, jdk.httpserver, that the runtime of Java 11 lacks.
 NOT_ON_JAVA_11='\.(FactFeedTest|TaskFactsTest)$'
-# Under emulation a JVM takes ten times as long.
 EMULATED_JAVA=21
+# Under emulation a JVM takes twenty times as long: only the tests of the crossing, and those of one
+# scheduler under a real ResourceManager. NativeLibraryTest starts JVMs without QEMU.
+EMULATED_TESTS='\.engine\.(FrameTest|JournalReplayTest|NumbersTest)$|\.AskTest$'
 
 part_platforms() {
     [ "$1" ] && return
@@ -42,6 +44,8 @@ part_platforms() {
 shim_on_java_step() {
     local name=platforms-java-$1${3:+-$3}-$2 classes
     mapfile -t classes < <(test_classes java '')
+    [ ! "${3:-}" ] ||
+        mapfile -t classes < <(printf '%s\n' "${classes[@]}" | grep -E "$EMULATED_TESTS")
     [ "$1" != 11 ] ||
         mapfile -t classes < <(printf '%s\n' "${classes[@]}" | grep -Ev "$NOT_ON_JAVA_11")
     printf '%s\t' "platforms: shim on Java $1${3:+, $3}, Hadoop $2" "$name" count_junit \

@@ -60,8 +60,8 @@ on_java() {
     JAVA_HOME=$home "${@:3}"
 }
 
-# run_demo JAVA HADOOP: a mini cluster with real jobs. Not ./x demo, which wants a JDK and builds the jar
-# for one processor.
+# run_demo JAVA HADOOP: a mini cluster with real jobs. Not ./x demo, which wants a JDK and builds the
+# jar for one processor.
 run_demo() {
     (run_main io.heddle.integration.demo.Demo "build/run/demo-java-$1" "$2" --policy fair)
 }

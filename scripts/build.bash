@@ -9,7 +9,9 @@ run_gradle() {
     gradle --no-daemon --console=plain "$@"
 }
 
-build_native() { scripts/native-library "$@" ${HEDDLE_HOST_LIBC:+--host-libc}; }
+build_native() {
+    scripts/native-library ${HEDDLE_ALL_PLATFORMS:+--all-platforms} ${HEDDLE_HOST_LIBC:+--host-libc}
+}
 
 build_command_line() { cargo build --release --locked -p heddle-cli; }
 
@@ -24,10 +26,9 @@ command_line() { printf '%s/release/%s' "${CARGO_TARGET_DIR:-$ROOT/target}" "${1
 
 build_jars() { run_gradle -x nativeLibrary jar testClasses hadoopTestsClasses classPaths; }
 
-# build_everything [--all-platforms]
 build_everything() {
     need_build_tools
-    step 'native library' native build_native "$@" || return
+    step 'native library' native build_native || return
     step 'jars and class paths (Gradle)' gradle build_jars
 }
 

@@ -5,6 +5,7 @@ import io.heddle.yarn.engine.ResourceCodec;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -13,12 +14,18 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 
 /**
  * Asks the engine for grants at the moment when an AM asks, not only when a node reports. The
- * engine chooses the nodes and decides as on their reports. The AM does not wait for the
- * scheduler's lock: while another thread has it, its ask is served at a report as ever.
+ * engine chooses the nodes and decides as on their reports. The AM waits for the scheduler's lock
+ * only as long as an event takes: while a thread keeps it for longer, its ask is served at a report
+ * as ever.
  */
 final class Offers {
   static final String PROPERTY = "heddle.immediate-grants.enable";
 
+  /**
+   * An ask often comes while the event before it ends: the one that began the attempt has the lock
+   * when the ResourceManager asks for its ApplicationMaster's container.
+   */
+  private static final int LOCK_WAIT_MS = 50;
   /** Largest number of frames of grants for one ask. */
   private static final int ROUNDS_MAX = 8;
   /** Largest number of nodes whose room is told with one ask. */
@@ -98,7 +105,7 @@ final class Offers {
   }
 
   private void offer(HeddleAppAttempt attempt) {
-    if (!writeLock.tryLock()) {
+    if (!tryLock()) {
       return;
     }
     try {
@@ -121,6 +128,15 @@ final class Offers {
       scheduler.caught("an offer to " + attempt.getApplicationAttemptId(), e);
     } finally {
       writeLock.unlock();
+    }
+  }
+
+  private boolean tryLock() {
+    try {
+      return writeLock.tryLock(LOCK_WAIT_MS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
     }
   }
 

@@ -7,6 +7,7 @@ import static io.heddle.yarn.TestCluster.fetch;
 import static io.heddle.yarn.TestCluster.onHost;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
 import java.util.Collections;
 import java.util.List;
@@ -156,27 +157,13 @@ public class OffersTest {
     }
   }
 
-  /** An AM waits for no other thread: a report serves it then. */
+  /** An AM waits for a short time at most: a report serves it then. */
   @Test
   public void whileTheLockIsTakenTheAskWaitsForAReport() throws Exception {
     try (TestCluster cluster = new TestCluster(offering())) {
       MockAM am = run(cluster, cluster.node("a1", 8 * GB));
-      CountDownLatch taken = new CountDownLatch(1);
       CountDownLatch asked = new CountDownLatch(1);
-      Lock lock = cluster.scheduler.inspection().lock();
-      Thread other = new Thread(() -> {
-        lock.lock();
-        taken.countDown();
-        try {
-          asked.await();
-        } catch (InterruptedException e) {
-          throw new AssertionError(e);
-        } finally {
-          lock.unlock();
-        }
-      });
-      other.start();
-      taken.await();
+      Thread other = lockUntil(cluster, asked::await);
       int got = ask(am, any(1, GB, 2)).getAllocatedContainers().size();
       asked.countDown();
       other.join();
@@ -184,5 +171,55 @@ public class OffersTest {
       cluster.heartbeat();
       assertEquals(2, fetch(am).size());
     }
+  }
+
+  /** The event that began an attempt may still have the lock when its AM's container is asked. */
+  @Test
+  public void anAskWaitsForTheEndOfTheEventBeforeIt() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockAM am = run(cluster, cluster.node("a1", 128 * GB));
+      // The holder may be off the processor for longer than an ask waits: once is enough.
+      for (int attempt = 1; attempt <= 100; attempt++) {
+        Thread asking = Thread.currentThread();
+        Thread other = lockUntil(cluster, () -> {
+          while (asking.getState() != Thread.State.TIMED_WAITING && !Thread.interrupted()) {
+            Thread.yield();
+          }
+        });
+        int got = ask(am, any(1, GB, 1)).getAllocatedContainers().size();
+        other.interrupt();
+        other.join();
+        if (got > 0) {
+          return;
+        }
+        cluster.heartbeat();
+        assertEquals("by the report", 1, fetch(am).size());
+      }
+      fail("no ask was served although the lock was let go while it waited");
+    }
+  }
+
+  private interface Waiting {
+    void await() throws InterruptedException;
+  }
+
+  /** Takes the scheduler's lock in another thread, which lets it go after this. */
+  private static Thread lockUntil(TestCluster cluster, Waiting until) throws Exception {
+    CountDownLatch taken = new CountDownLatch(1);
+    Lock lock = cluster.scheduler.inspection().lock();
+    Thread holder = new Thread(() -> {
+      lock.lock();
+      taken.countDown();
+      try {
+        until.await();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      } finally {
+        lock.unlock();
+      }
+    });
+    holder.start();
+    taken.await();
+    return holder;
   }
 }

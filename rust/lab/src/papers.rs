@@ -165,7 +165,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     both(experiment(
         "HF-35",
         "HFSP, Table II and Figure 3: sojourn times and load of PigMix",
-        true,
+        false,
         size::pigmix_tables,
     )),
     experiment(

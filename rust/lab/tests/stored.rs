@@ -3,13 +3,15 @@
 
 use heddle_lab::papers::stored::{FOLDER, Record, document};
 use heddle_lab::papers::verdict::Verdict;
-use heddle_lab::papers::{EXPERIMENTS, Runs};
+use heddle_lab::papers::{EXPERIMENTS, Experiment, Runs};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = "docs/evidence.md";
 const BEGINS: &str = "<!-- generated: papers -->\n";
+/// Repeated by `./x test --all`, beside the short ones: it takes minutes unoptimised.
+const WITH_ALL: &str = "HF-35";
 const ENDS: &str = "<!-- end -->\n";
 
 fn root() -> PathBuf {
@@ -45,7 +47,9 @@ fn every_experiment_is_stored_and_every_disagreement_has_its_reason() {
 #[test]
 fn short_experiments_give_what_is_stored() {
     let runs = Runs::new();
-    for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.short) {
+    let all = std::env::var_os("HEDDLE_TEST_ALL").is_some();
+    let repeated = |one: &&Experiment| one.short || (all && one.id == WITH_ALL);
+    for experiment in EXPERIMENTS.iter().filter(repeated) {
         let table = experiment.table(&runs).expect("it runs");
         let differences = record(experiment.id).differences(&table);
         let again = format!("./x papers {} --record", experiment.id);

@@ -61,6 +61,9 @@ fn the_page_adds_a_policy_that_the_simulator_runs() {
         .args(["-euc", commands])
         .current_dir(&copy)
         .env("CARGO_TARGET_DIR", target())
+        // The copy is compiled once, and runs for seconds.
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .env("CARGO_NET_OFFLINE", "true")
         .output()
         .expect("bash runs");

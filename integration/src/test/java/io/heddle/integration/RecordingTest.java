@@ -29,7 +29,8 @@ import org.junit.Test;
 
 /**
  * MapReduce jobs under the stock schedulers with a journal, and what {@code heddle whatif} reads of
- * it: the same jobs, maps and reduces, with the ResourceManager's own times.
+ * it: the same jobs, maps and reduces, with the ResourceManager's own times. Newest Hadoop only:
+ * what depends on the version is in RecorderTest, in the shim's tests.
  */
 public class RecordingTest {
   /** Between an application's end and the event that tells the scheduler, on a busy machine. */

@@ -31,6 +31,9 @@ ARCHIVED_CLASS=io.heddle.integration.FactsTest
 # Those of the bench's workloads that take few seconds each.
 QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
 
+# The process that compiles the Rust tests.
+compiling_tests=
+
 total_passed=0
 total_failed=0
 summary=()
@@ -256,11 +259,28 @@ lint_scripts() { every_script | xargs shellcheck -x -e SC2054; }
 
 part_scripts() { test_step 'scripts and packages' scripts count_tap scripts/self-test; }
 
+# Compiles the Rust tests beside the native library, whose optimizer uses one processor for minutes.
+# Cargo locks other folders for it.
+start_compiling_tests() {
+    mkdir -p "$LOGS"
+    # A shell makes its background commands ignore Ctrl-C; they must still end with it.
+    trap 'kill -TERM 0' INT
+    cargo test --locked --workspace --no-run >"$LOGS/rust-compile.out" 2>&1 </dev/null &
+    compiling_tests=$!
+}
+
+finish_compiling_tests() {
+    local code=0
+    wait "$compiling_tests" || code=$?
+    trap - INT
+    cat "$LOGS/rust-compile.out"
+    return $code
+}
+
 part_rust() {
     test_step 'rust: format' rust-format count_exit_code cargo fmt --all --check
-    # Here, because both processors can compile, and later parts use what is compiled.
-    test_step 'rust: tests compile' rust-compile count_exit_code \
-        cargo test --locked --workspace --no-run
+    # Here, because later parts use what is compiled.
+    test_step 'rust: tests compile' rust-compile count_exit_code finish_compiling_tests
     queue_steps "$(printf '%s\t' 'rust: tests' rust-tests count_cargo bounded cargo test --locked \
         --workspace)--no-fail-fast"
     # Beside clusters, which wait. Not beside the start of the tests: cargo locks its folder.
@@ -470,6 +490,7 @@ run_tests() {
     need_rust fmt clippy
     need_packages c++:g++ unzip:unzip shellcheck:shellcheck git:git postgresql:postgresql \
         setpriv:util-linux
+    case " $* " in *' rust '*) start_compiling_tests ;; esac
     # Without jars every JVM part would fail with the same message.
     if build_everything; then
         for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done

@@ -422,13 +422,16 @@ page_step() {
 }
 
 # stand_in_for_release FOLDER: makes a target folder with the tests' command line as its release,
-# and a cargo that knows that one command. Pages run side by side: each file is moved into place.
+# and a cargo for which that is up to date. Pages run side by side: each file is moved into place.
 stand_in_for_release() {
-    local new
+    local new target=${CARGO_TARGET_DIR:-$ROOT/target}
     mkdir -p "$1/bin" "$1/release"
     new=$(mktemp -d "$1/new.XXXXXX")
-    cp "${CARGO_TARGET_DIR:-$ROOT/target}/debug/heddle" "$new/heddle"
-    printf '#!/bin/sh\n[ "$*" = "build --release --locked -p heddle-cli" ]\n' >"$new/cargo"
+    cp "$target/debug/heddle" "$new/heddle"
+    {
+        printf '#!/bin/sh\n[ "$*" = "build --release --locked -p heddle-cli" ] && exit\n'
+        printf 'CARGO_TARGET_DIR=%q exec %q "$@"\n' "$target" "$(command -v cargo)"
+    } >"$new/cargo"
     chmod +x "$new/cargo"
     mv "$new/heddle" "$1/release/" && mv "$new/cargo" "$1/bin/" && rmdir "$new"
 }

@@ -93,6 +93,24 @@ fn every_order_is_the_one_that_is_asked_for() {
     );
 }
 
+/// Jobs that have started come first in the order of starts.
+#[test]
+fn jobs_are_sorted_by_when_they_are_expected() {
+    let mut host = cluster();
+    for sort in ["start", "end"] {
+        let list = listed(&mut host, json!({"sort": sort}));
+        let rows = list["jobs"].as_array().expect("a list").iter();
+        let time = |job: &Value| job["prediction"][sort]["expected_ms"].as_i64();
+        let times: Vec<Option<i64>> = rows.map(time).collect();
+        assert!(times.is_sorted(), "{sort}: {times:?}");
+        assert_ne!(times.first(), times.last(), "{sort}");
+        let reversed = listed(&mut host, json!({"sort": sort, "descending": true}));
+        let rows = reversed["jobs"].as_array().expect("a list").iter();
+        let times: Vec<Option<i64>> = rows.map(time).collect();
+        assert!(times.is_sorted_by(|a, b| a >= b), "{sort}: {times:?}");
+    }
+}
+
 #[test]
 fn jobs_are_found_by_queue_and_by_what_the_host_found() {
     let mut host = cluster();

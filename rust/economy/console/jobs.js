@@ -23,7 +23,6 @@ function when(ms) {
   return Math.abs(ms - Date.now()) < SOON_MS ? clock(ms) : moment(ms);
 }
 
-
 /** Adds up tasks of all kinds. */
 function tasks(value) {
   return number(Array.isArray(value) ? sum(value) : value);
@@ -85,11 +84,12 @@ export function makeJobs(client, changed, failed) {
     { title: 'Uses', sort: 'memory', text: (row) => resources(row.used) },
     { title: 'In line', text: (row) => place(row) },
     {
-      title: 'Start', text: (row) => (started(row) ? 'has' : expected(row.prediction?.start)),
+      title: 'Start', sort: 'start',
+      text: (row) => (started(row) ? 'has' : expected(row.prediction?.start)),
       full: (row) => between(row.prediction?.start),
     },
     {
-      title: 'End', text: (row) => expected(row.prediction?.end),
+      title: 'End', sort: 'end', text: (row) => expected(row.prediction?.end),
       full: (row) => between(row.prediction?.end),
     },
     { title: 'Why it waits', long: true, text: (row) => row.waits_for ?? 'waits for nothing' },
@@ -98,6 +98,14 @@ export function makeJobs(client, changed, failed) {
       actions: (row) => [{ label: 'Explain', name: `Explain ${called(row)}`, run: explain }],
     },
   ], 'No job that you may see.', { onSort, sorted: () => sort });
+
+  const showAside = makeTable(byId('jobs-aside'), 'Jobs put aside', [
+    { title: 'Job', head: true, text: (row) => called(row), link: pageOf },
+    { title: 'Name', text: (row) => row.name },
+    { title: 'User', text: (row) => row.user },
+    { title: 'Queue', text: (row) => row.queue },
+    { title: 'Why it is put aside', long: true, text: (row) => row.reason },
+  ], '');
 
   /** Sorts by a column; a second time the other way round. */
   function onSort(name) {
@@ -121,6 +129,9 @@ export function makeJobs(client, changed, failed) {
   function shown(jobs) {
     if (!jobs) return;
     total = jobs.total ?? jobs.jobs.length;
+    const aside = jobs.aside ?? [];
+    byId('jobs-aside').hidden = aside.length === 0;
+    showAside(aside, (row) => row.application);
     // The engine may reuse a number for another application.
     show(jobs.jobs, (row) => `${row.job} ${row.application}`);
     byId('jobs-first').hidden = byId('jobs-before').hidden = skip === 0;
@@ -138,6 +149,7 @@ export function makeJobs(client, changed, failed) {
 
   function clear() {
     restart();
+    byId('jobs-aside').hidden = true;
     show([], String);
     say(byId('jobs-total'), '');
   }

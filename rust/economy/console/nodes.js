@@ -23,7 +23,8 @@ function levelOf(node) {
 
 function described(node) {
   const used = resources({ 'memory-mb': node.memory_mb - node.free_mb });
-  const parts = [`${node.name ?? `node#${node.node}`} in ${node.rack ?? 'an unknown rack'}`,
+  const label = node.label ? ` with the label ${node.label}` : '';
+  const parts = [`${node.name ?? `node#${node.node}`} in ${node.rack ?? 'an unknown rack'}${label}`,
     `${used} of ${resources({ 'memory-mb': node.memory_mb })} in use`,
     `${number(node.vcores - node.free_vcores)} of ${number(node.vcores)} vcores`,
     `${number(node.containers)} containers`];

@@ -468,7 +468,7 @@ impl Inside {
                 "address": request.remote_addr().map(|address| address.ip()),
                 "config_file": self.config_file,
                 "jobs": [[1, "application_1800000000000_0001", "alice", "word count"]],
-                "nodes": [[0, NODE, 0, "/rack"]],
+                "nodes": [[0, NODE, 0, "/rack", ""]],
             });
             let answer = self
                 .service

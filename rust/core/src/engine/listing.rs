@@ -8,7 +8,7 @@ use crate::config::{Section, unknown};
 use crate::explain::{Surveys, sentence};
 use crate::model::job::Job;
 use crate::model::wait::Wait;
-use crate::predict::tasks_left;
+use crate::predict::{Prediction, tasks_left};
 use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
@@ -34,6 +34,9 @@ enum Sort {
     Running,
     Pending,
     Memory,
+    /// By when it is expected; jobs that have started come first.
+    Start,
+    End,
     /// As `ranks` has them: by something that the engine does not know.
     Given,
 }
@@ -46,6 +49,8 @@ const SORTS: &[(&str, Sort)] = &[
     ("running", Sort::Running),
     ("pending", Sort::Pending),
     ("memory", Sort::Memory),
+    ("start", Sort::Start),
+    ("end", Sort::End),
     ("given", Sort::Given),
 ];
 
@@ -152,8 +157,13 @@ impl Engine {
             id >= wanted.from
                 && has_text.is_some_and(|has_text| *has_text || wanted.matching.contains(&id))
         });
-        let mut found: Vec<(i64, &Job)> =
-            jobs.map(|job| (self.sort_key(job, wanted), job)).collect();
+        let jobs: Vec<&Job> = jobs.collect();
+        let expected = self.expected(&jobs, wanted.sort);
+        let key = |job: &Job| match wanted.sort {
+            Sort::Start | Sort::End => expected.get(&job.facts.job).copied().unwrap_or(i64::MAX),
+            _ => self.sort_key(job, wanted),
+        };
+        let mut found: Vec<(i64, &Job)> = jobs.into_iter().map(|job| (key(job), job)).collect();
         let path = |job: &Job| {
             let queue = self.cluster.queues.get(job.facts.queue);
             queue.map(|queue| queue.config.path.as_str())
@@ -177,14 +187,29 @@ impl Engine {
         match wanted.sort {
             Sort::Number => i64::from(id),
             Sort::Submitted => job.facts.submitted_ms,
-            // By path, which is compared itself.
-            Sort::Queue => 0,
+            // By path, which is compared itself, and by predictions of all that were found.
+            Sort::Queue | Sort::Start | Sort::End => 0,
             Sort::Priority => i64::from(job.facts.priority),
             Sort::Running => i64::from(job.running_containers()),
             Sort::Pending => pending(job) as i64,
             Sort::Memory => job.used.memory_mb(),
             Sort::Given => wanted.ranks.get(&id).map_or(i64::MAX, |rank| *rank as i64),
         }
+    }
+
+    /// When these jobs are expected to start or end, for that order.
+    fn expected(&self, jobs: &[&Job], sort: Sort) -> BTreeMap<JobId, i64> {
+        if !matches!(sort, Sort::Start | Sort::End) {
+            return BTreeMap::new();
+        }
+        let leaves: BTreeSet<ShareNodeId> = jobs.iter().map(|job| job.leaf).collect();
+        let predictions = self.predictions(|leaf| leaves.contains(&leaf));
+        let time = |one: &Prediction| match (sort, &one.start) {
+            (Sort::End, _) => one.times(&one.end).expected_ms,
+            (_, Some(start)) => one.times(start).expected_ms,
+            (_, None) => i64::MIN,
+        };
+        predictions.iter().map(|one| (one.job, time(one))).collect()
     }
 
     /// The predictions of these jobs. Looks at all jobs of their leaves.

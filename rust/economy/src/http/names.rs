@@ -23,8 +23,8 @@ pub struct JobName {
     pub aside: Option<(String, String)>,
 }
 
-/// A node's name. In JSON a list: `[3, "host-3.example.com:45454", 1700, "/rack-1"]`, and a reason
-/// if it is put aside.
+/// A node's name. In JSON a list: `[3, "host-3.example.com:45454", 1700, "/rack-1", "gpu"]`, and a
+/// reason if it is put aside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NodeName {
     /// The engine's number.
@@ -36,6 +36,8 @@ pub struct NodeName {
     pub since_ms: i64,
     /// Its rack.
     pub rack: String,
+    /// Its node label; empty without one.
+    pub label: String,
     /// The reason why it is kept from the engine.
     #[serde(default)]
     pub aside: Option<String>,
@@ -202,7 +204,8 @@ mod tests {
 
     #[test]
     fn numbers_of_nodes_become_hosts_as_long_as_they_are_theirs() {
-        let nodes = r#"[[0, "rack1-a:45454", 10, "/1"], [7, "rack2-b:45454", 500, "/2"]]"#;
+        let nodes =
+            r#"[[0, "rack1-a:45454", 10, "/1", ""], [7, "rack2-b:45454", 500, "/2", "gpu"]]"#;
         let (jobs, nodes) = (jobs(), serde_json::from_str::<Vec<NodeName>>(nodes));
         let names = Names {
             jobs: &jobs,

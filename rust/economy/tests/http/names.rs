@@ -61,6 +61,7 @@ fn sentences_name_hosts_and_entries_too() {
         name: format!("host-{number}.example.com:45454"),
         since_ms,
         rack: format!("/rack-{number}"),
+        label: String::new(),
         aside: None,
     };
     // The fourth node got its number after the grants, which were made at 0 ms.
@@ -118,7 +119,8 @@ fn jobs_and_nodes_that_are_put_aside_are_explained() {
     let jobs = r#"[[7, "application_1700000000000_0007", "alice", "wc",
                     ["root.alice", "The application is put aside: it failed"]]]"#;
     let jobs: Vec<JobName> = serde_json::from_str(jobs).expect("rows");
-    let nodes = r#"[[0, "host-0:1", 0, "/a", "it failed twice"], [1, "host-1:1", 0, "/b"]]"#;
+    let nodes =
+        r#"[[0, "host-0:1", 0, "/a", "", "it failed twice"], [1, "host-1:1", 0, "/b", "gpu"]]"#;
     let nodes: Vec<NodeName> = serde_json::from_str(nodes).expect("rows");
     let ask = |user: &str| {
         let path = "explain/application_1700000000000_0007";
@@ -220,6 +222,34 @@ fn listed(site: &Site, user: &str, query: &str, jobs: &[JobName]) -> Answer {
     })
 }
 
+/// The engine does not know them; whoever looks for a job that gets nothing looks here.
+#[test]
+fn jobs_that_are_put_aside_are_listed_for_those_who_may_see_them() {
+    let site = Site::market();
+    let [mut one, two, three] = three_jobs(&site);
+    one.number = 7;
+    one.aside = Some(("root.alice".to_string(), "it failed".to_string()));
+    let jobs = [one, two, three];
+    let aside =
+        |user: &str, query: &str| json_of(&listed(&site, user, query, &jobs))["aside"].take();
+    let row = json!([{
+        "job": 7, "application": "application_1700000000000_0001", "user": "alice",
+        "name": "Word Count", "queue": "root.alice", "reason": "it failed",
+    }]);
+    for query in [
+        "",
+        "from=3&max=1",
+        "search=word",
+        "search=root.alice",
+        "sort=-name",
+    ] {
+        assert_eq!(aside("root", query), row, "{query}");
+        assert_eq!(aside("alice", query), row, "{query}");
+        assert_eq!(aside("bob", query), json!([]), "{query}");
+    }
+    assert_eq!(aside("root", "search=sort"), json!([]));
+}
+
 #[test]
 fn jobs_are_found_and_sorted_by_names() {
     let site = Site::market();
@@ -270,7 +300,8 @@ fn jobs_are_found_and_sorted_by_names() {
 #[test]
 fn nodes_have_names_racks_and_room() {
     let site = Site::market();
-    let nodes = r#"[[0, "host-0:1", 0, "/a", "it failed twice"], [1, "host-1:1", 0, "/b"]]"#;
+    let nodes =
+        r#"[[0, "host-0:1", 0, "/a", "", "it failed twice"], [1, "host-1:1", 0, "/b", "gpu"]]"#;
     let nodes: Vec<NodeName> = serde_json::from_str(nodes).expect("rows");
     let list = json_of(&asked_with(&site, "alice", "nodes", &[], &nodes));
     let rows = list["nodes"].as_array().expect("a list");
@@ -280,6 +311,10 @@ fn nodes_have_names_racks_and_room() {
         (&json!("host-0:1"), &json!("/a"))
     );
     assert_eq!(rows[0]["aside"], "it failed twice");
+    assert_eq!(
+        (&rows[0]["label"], &rows[1]["label"]),
+        (&json!(""), &json!("gpu"))
+    );
     assert_eq!(
         (&rows[1]["aside"], &rows[2]["name"]),
         (&Value::Null, &Value::Null)

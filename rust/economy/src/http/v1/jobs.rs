@@ -25,6 +25,8 @@ const SORTS: &[&str] = &[
     "running",
     "pending",
     "memory",
+    "start",
+    "end",
     "application",
     "user",
     "name",
@@ -32,7 +34,8 @@ const SORTS: &[&str] = &[
 
 /// `GET jobs`: a page of jobs, with the reason why each waits. An administrator gets all jobs, a
 /// user their own. In order of number, `from` is the first one, and `next` the first one of the
-/// next page; in any other order, `skip` and `next` count jobs.
+/// next page; in any other order, `skip` and `next` count jobs. Every page has the jobs that are
+/// put aside: there are few, and somebody has to act.
 pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let most = u64::from(u32::MAX);
     let from = exchange.number("from", 0, most)?.unwrap_or(0);
@@ -40,7 +43,7 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let max = exchange.number("max", 1, JOBS_MAX)?.unwrap_or(JOBS);
     let mut asked = json!({"op": "jobs", "from": from, "skip": skip, "max": max});
     let by_number = sort(exchange, &mut asked)?;
-    search(exchange, &mut asked)?;
+    let text = search(exchange, &mut asked)?;
     if exchange.who.may(Need::Admin).is_err() {
         asked["queues"] = seen_queues(exchange)?;
     }
@@ -58,6 +61,7 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     };
     Ok(Reply::json(&json!({
         "jobs": jobs, "total": list["total"], "next": next, "now_ms": exchange.request.now_ms,
+        "aside": all_put_aside(exchange, &text),
     })))
 }
 
@@ -91,8 +95,9 @@ fn sort(exchange: &Exchange<'_>, asked: &mut Value) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// Reads `search`: a part of a queue's path, or of an application's id, user or name.
-fn search(exchange: &Exchange<'_>, asked: &mut Value) -> Result<(), Failure> {
+/// Reads `search`: a part of a queue's path, or of an application's id, user or name. Returns it in
+/// small letters.
+fn search(exchange: &Exchange<'_>, asked: &mut Value) -> Result<String, Failure> {
     let text = exchange.query.get("search")?.unwrap_or("").to_lowercase();
     if text.chars().count() > SEARCH_CHARS_MAX {
         let expected = format!("at most {SEARCH_CHARS_MAX} characters");
@@ -104,13 +109,33 @@ fn search(exchange: &Exchange<'_>, asked: &mut Value) -> Result<(), Failure> {
         ));
     }
     if !text.is_empty() {
-        let has = |name: &str| name.to_lowercase().contains(&text);
-        let jobs = exchange.request.jobs.iter();
-        let found = jobs.filter(|job| has(&job.application) || has(&job.user) || has(&job.name));
+        let found = exchange.request.jobs.iter().filter(|job| named(job, &text));
         asked["matching"] = found.map(|job| job.number).collect();
         asked["text"] = json!(text);
     }
-    Ok(())
+    Ok(text)
+}
+
+/// Whether a text in small letters is in an application's id, user or name.
+fn named(job: &JobName, text: &str) -> bool {
+    let mut names = [&job.application, &job.user, &job.name].into_iter();
+    names.any(|name| name.to_lowercase().contains(text))
+}
+
+/// The jobs that are kept from the engine, as far as the caller may see their queues.
+fn all_put_aside(exchange: &Exchange<'_>, text: &str) -> Value {
+    let all = exchange.who.may(Need::Admin).is_ok();
+    let jobs = exchange.request.jobs.iter().filter_map(|job| {
+        let (queue, reason) = job.aside.as_ref()?;
+        let found = named(job, text) || queue.to_lowercase().contains(text);
+        (found && (all || exchange.who.sees(queue))).then(|| {
+            json!({
+                "job": job.number, "application": job.application, "user": job.user,
+                "name": job.name, "queue": queue, "reason": reason,
+            })
+        })
+    });
+    jobs.take(JOBS_MAX as usize).collect()
 }
 
 /// The paths of the queues whose jobs the caller may see.

@@ -34,6 +34,7 @@ fn named(row: &Value, name: Option<&NodeName>) -> Value {
         "node": row[0],
         "name": name.map(|node| node.name.as_str()),
         "rack": name.map(|node| node.rack.as_str()),
+        "label": name.map(|node| node.label.as_str()),
         "schedulable": row[1],
         "containers": row[2],
         "memory_mb": row[3],

@@ -108,7 +108,7 @@ final class JobNames implements ApiHandler.Names {
     for (Map.Entry<Integer, Node> entry : nodes.entrySet()) {
       Node node = entry.getValue();
       ArrayNode row = names.addArray().add(entry.getKey()).add(node.node.getNodeID().toString())
-          .add(node.sinceMs).add(node.node.getRackName());
+          .add(node.sinceMs).add(node.node.getRackName()).add(node.node.getPartition());
       String aside = node.node.faults().aside();
       if (aside != null) {
         row.add(aside);

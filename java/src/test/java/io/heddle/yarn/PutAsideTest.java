@@ -234,7 +234,7 @@ public class PutAsideTest {
       JobNames names = new JobNames(cluster.rm.getRMContext());
       names.added(node);
       assertEquals(node.getRackName(), names.nodes().path(0).path(3).asText());
-      assertEquals(node.faults().aside(), names.nodes().path(0).path(4).asText());
+      assertEquals(node.faults().aside(), names.nodes().path(0).path(5).asText());
       assertEquals(1, two.count(Failures.Kind.NODE_PUT_ASIDE));
 
       node.updateTotalResource(right);

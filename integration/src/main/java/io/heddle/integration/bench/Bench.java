@@ -69,7 +69,8 @@ public final class Bench {
     Logger.getRootLogger().setLevel(Level.WARN);
     int code = 1;
     try {
-      code = options.apiClients > 0
+      code = !options.scale.isEmpty() ? new ScaleBench(options, System.out).run()
+          : options.apiClients > 0
           ? new ApiLoad(options, System.out).run() : new Bench(options).run();
     } catch (Exception e) {
       e.printStackTrace();

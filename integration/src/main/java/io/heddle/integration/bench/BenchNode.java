@@ -18,6 +18,7 @@ import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceUtilization;
+import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.api.records.NodeHealthStatus;
 import org.apache.hadoop.yarn.server.api.records.NodeStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -65,10 +66,14 @@ public final class BenchNode {
 
   /** Registers with the ResourceManager, which posts NODE_ADDED to the dispatcher. */
   public void register() {
+    register(Collections.emptyList());
+  }
+
+  /** Registers with containers that ran before the ResourceManager did. */
+  void register(List<NMContainerStatus> ran) {
     NodeStatus status = NodeStatus.newInstance(id, 0, Collections.emptyList(),
         Collections.emptyList(), healthy(), idle(), idle(), Collections.emptyList());
-    rmNode.handle(new RMNodeStartedEvent(id, Collections.emptyList(), Collections.emptyList(),
-        status));
+    rmNode.handle(new RMNodeStartedEvent(id, ran, Collections.emptyList(), status));
   }
 
   /**

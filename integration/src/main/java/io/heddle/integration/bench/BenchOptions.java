@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import org.apache.commons.cli.CommandLine;
 import org.apache.commons.cli.GnuParser;
@@ -38,6 +39,10 @@ final class BenchOptions {
   final int apiClients;
   /** Requests per second of all of them together; 0 for no limit. */
   final int apiRate;
+  /** Numbers of nodes of {@code --scale}; empty for the usual bench. */
+  final List<Integer> scale;
+  /** Policies of {@code --scale}. */
+  final List<HeddlePolicy> policies;
   /** The folder for raw results, or null. */
   final Path out;
   final String commandLine;
@@ -58,8 +63,15 @@ final class BenchOptions {
     for (String label : line.getOptionValue("schedulers", all).split(",")) {
       schedulers.add(SchedulerKind.byLabel(label.trim()));
     }
+    scale = sizes(line);
+    if (!scale.isEmpty() && (api || line.hasOption("schedulers") || line.hasOption("workloads"))) {
+      throw new ParseException("--scale has its own load, and measures Heddle alone; leave"
+          + " --api-load, --schedulers and --workloads out");
+    }
     String usual = api ? Policies.shownBy(API_WORKLOAD) : HeddlePolicy.DEFAULT.label;
     policy = HeddlePolicy.byLabel(line.getOptionValue("policy", usual).trim());
+    policies = line.hasOption("policy")
+        ? Collections.singletonList(policy) : HeddlePolicy.all();
     workloads = workloads(line);
     rounds = number(line, "rounds", quick ? 1 : 3, 1);
     seed = number(line, "seed", 1, 0);
@@ -93,12 +105,24 @@ final class BenchOptions {
     return chosen;
   }
 
+  private static List<Integer> sizes(CommandLine line) throws ParseException {
+    List<Integer> sizes = new ArrayList<>();
+    if (!line.hasOption("scale")) {
+      return sizes;
+    }
+    for (String text : line.getOptionValue("scale").split(",")) {
+      sizes.add(wholeNumber("scale", text.trim(), ScaleRun.NODES_MIN));
+    }
+    return sizes;
+  }
+
   private static int number(CommandLine line, String name, int otherwise, int least)
       throws ParseException {
     String text = line.getOptionValue(name);
-    if (text == null) {
-      return otherwise;
-    }
+    return text == null ? otherwise : wholeNumber(name, text, least);
+  }
+
+  private static int wholeNumber(String name, String text, int least) throws ParseException {
     try {
       int value = Integer.parseInt(text);
       if (value >= least) {
@@ -133,6 +157,9 @@ final class BenchOptions {
         + Policies.shownBy(API_WORKLOAD) + ", workload steady-300"));
     options.addOption(valued("api-rate", "N", "with --api-load: requests per second of all clients "
         + "together; default no limit"));
+    options.addOption(valued("scale", "LIST", "Heddle alone, on clusters of these numbers of nodes, each "
+        + "with two applications for a node and a queue for two: times of all calls that hold "
+        + "the scheduler's lock, and memory. Under --policy, else under every policy"));
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;

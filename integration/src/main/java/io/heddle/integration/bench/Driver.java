@@ -20,6 +20,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -86,8 +87,7 @@ final class Driver implements AutoCloseable {
 
   private void addNodes() {
     for (int n = 0; n < shape.nodes; n++) {
-      // Addresses, not names: tokens hold the node's address, and so no DNS is needed.
-      String host = "10." + (n >> 16) + "." + (n >> 8 & 0xFF) + "." + (n & 0xFF);
+      String host = address(n);
       String rack = "/rack-" + n % shape.racks;
       // A core per GB, so that memory runs out first under every scheduler.
       BenchNode node = new BenchNode(harness.context, host, rack,
@@ -101,6 +101,11 @@ final class Driver implements AutoCloseable {
     }
   }
 
+  /** Returns an address, not a name: tokens hold the node's address, and so no DNS is needed. */
+  static String address(int node) {
+    return "10." + (node >> 16) + "." + (node >> 8 & 0xFF) + "." + (node & 0xFF);
+  }
+
   /** Sets work that begins and ends with the measured part. */
   void besides(Runnable begin, Runnable end) {
     whenMeasuring = begin;
@@ -111,6 +116,13 @@ final class Driver implements AutoCloseable {
   void startMeasuring() {
     whenMeasuring.run();
     stopwatch.start(started);
+  }
+
+  /** Returns the time of a call, in ns by the clock of the measurement. */
+  long timed(Callable<?> call) throws Exception {
+    long began = stopwatch.now();
+    call.call();
+    return stopwatch.since(began);
   }
 
   /** Ends the measured part and returns its figures. */
@@ -315,7 +327,7 @@ final class Driver implements AutoCloseable {
    * Does the work of a scheduler's update thread, which runs every 500 ms; stock Fair gives nothing
    * to an application before it. Called twice a round, because a round stands for a second.
    */
-  private void update() {
+  void update() {
     long began = stopwatch.now();
     scheduler.update();
     stopwatch.update(stopwatch.since(began));

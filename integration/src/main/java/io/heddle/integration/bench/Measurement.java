@@ -15,12 +15,14 @@ final class Measurement {
   long heartbeatNanos;
   long allocateCalls;
   long allocateNanos;
+  long allocateLongestNanos;
   /** Scheduler events other than node heartbeats (applications, attempts, nodes). */
   long otherEvents;
   long otherEventNanos;
   /** Time in update(), which has its own thread in a ResourceManager; it is in no rate. */
   long updates;
   long updateNanos;
+  long updateLongestNanos;
   /** CPU time of the scheduler's own placing threads; 0 unless it is asynchronous. */
   long placingThreadNanos;
   /** CPU time of all threads except the driver's: collector, compiler, update threads. */

@@ -42,6 +42,11 @@ final class Shape {
         nodes, Math.max(2, nodes / 25), nodeMemoryMb, QUEUES, 0, false, limitPercent);
   }
 
+  /** Makes a cluster of a large site: racks of forty nodes, and many queues. */
+  static Shape large(int nodes, int nodeMemoryMb, int queues) {
+    return new Shape(nodes, Math.max(2, nodes / 40), nodeMemoryMb, queues, 0, false, 100);
+  }
+
   /** Returns whether queues have limits. */
   boolean isLimited() {
     return limitPercent < 100;

@@ -89,6 +89,7 @@ final class Stopwatch {
     if (current != null) {
       current.allocateCalls++;
       current.allocateNanos += nanos;
+      current.allocateLongestNanos = Math.max(nanos, current.allocateLongestNanos);
     }
   }
 
@@ -103,6 +104,7 @@ final class Stopwatch {
     if (current != null) {
       current.updates++;
       current.updateNanos += nanos;
+      current.updateLongestNanos = Math.max(nanos, current.updateLongestNanos);
     }
   }
 

@@ -7,14 +7,18 @@ import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.commons.cli.ParseException;
@@ -155,6 +159,63 @@ public class BenchTest {
       assertTrue(run.toString(), run.path("request_p99_us").asDouble()
           >= run.path("request_p50_us").asDouble());
     }
+  }
+
+  @Test
+  public void sizesAreNumbersOfNodesAndHeddleAloneIsMeasured() throws Exception {
+    assertEquals(Arrays.asList(100, 10_000), parse("--scale", "100, 10000").scale);
+    assertEquals(HeddlePolicy.all().size(), parse("--scale", "10").policies.size());
+    assertEquals(1, parse("--scale", "10", "--policy", "hfsp").policies.size());
+    assertEquals("the usual bench has none", 0, parse().scale.size());
+    for (String wrong : new String[] {"9", "many", "", "100,"}) {
+      assertTrue(refusal("--scale", wrong).contains("--scale must be a whole number"));
+    }
+    assertTrue(refusal("--scale", "10", "--workloads", "churn").contains("--workloads"));
+  }
+
+  @Test
+  public void everyPolicyIsMeasuredOnAWholeCluster() throws Exception {
+    for (HeddlePolicy policy : HeddlePolicy.all()) {
+      ObjectNode row = JsonNodeFactory.instance.objectNode();
+      new ScaleRun(10, policy, parse("--scale", "10"), row).run();
+      assertEquals(20, row.path("applications").asInt());
+      assertTrue(row.toString(), row.path("containers").asInt() > 0);
+      assertTrue(row.toString(), row.path("heartbeat_p99_us").asDouble()
+          >= row.path("heartbeat_p50_us").asDouble());
+      for (String call : new String[] {"queue_report", "nodes_answer", "refresh", "tick_max"}) {
+        assertTrue(call + " in " + row, row.path(call + "_us").asDouble() > 0);
+      }
+    }
+  }
+
+  @Test
+  public void everySchedulerFailsOverWithItsContainers() throws Exception {
+    for (SchedulerKind kind : new SchedulerKind[] {
+        SchedulerKind.FAIR, SchedulerKind.CAPACITY, SchedulerKind.HEDDLE}) {
+      ObjectNode row = JsonNodeFactory.instance.objectNode();
+      // It throws a violation if a container is lost, or if nothing is granted.
+      new FailoverRun(kind, parse("--scale", "10"), 20, 50).run(row);
+      assertEquals(kind.label, row.path("scheduler").asText());
+      assertTrue(row.toString(), row.path("heartbeats").asInt() > 0);
+      assertTrue(row.toString(), row.path("total_us").asDouble()
+          >= row.path("register_us").asDouble());
+    }
+  }
+
+  /** What is kept between two readings is the second one's. */
+  @Test
+  public void memoryIsReadInsideAndOutsideOfTheHeap() throws Exception {
+    Memory before = Memory.now();
+    byte[] inside = new byte[64 << 20];
+    ByteBuffer outside = ByteBuffer.allocateDirect(64 << 20);
+    for (int i = 0; i < outside.capacity(); i += 4096) {
+      outside.put(i, (byte) 1);
+    }
+    Memory after = Memory.now();
+    assertTrue("heap " + before.heap + " to " + after.heap, after.heap - before.heap > 60 << 20);
+    assertTrue("outside " + before.outside + " to " + after.outside,
+        after.outside - before.outside > 60 << 20);
+    assertEquals(inside.length, outside.capacity());
   }
 
   private Measurement run(HeddlePolicy policy, Workload workload) throws Exception {

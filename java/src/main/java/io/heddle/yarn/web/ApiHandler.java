@@ -67,7 +67,7 @@ public final class ApiHandler implements WebHandler {
      */
     ArrayNode of(String path);
 
-    /** Returns all nodes: lists of number, name, since when it has that number, and rack. */
+    /** Returns all nodes: lists of number, name, since when it has that number, rack and label. */
     ArrayNode nodes();
   }
 

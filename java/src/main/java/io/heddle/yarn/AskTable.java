@@ -293,12 +293,12 @@ final class AskTable {
       writeUpdate(out, attempt, names, entry, asks, any);
     } else if (any != null && any.getNumContainers() > 0) {
       writeAsk(out, attempt, names, entry, asks, any);
-      writeRows(out, job, names, entry, rows);
+      writeRows(out, attempt, names, entry, rows);
     } else if (byId.size() > SERVED_KEPT) {
       retire(out, job, entry);
     } else if (entry.sentSize != null) {
       withdraw(out, job, entry);
-      writeRows(out, job, names, entry, rows);
+      writeRows(out, attempt, names, entry, rows);
     }
   }
 
@@ -383,22 +383,22 @@ final class AskTable {
     }
   }
 
-  private void writeRows(FrameWriter out, int job, Names names, Entry entry,
+  private void writeRows(FrameWriter out, HeddleAppAttempt attempt, Names names, Entry entry,
       Map<String, ResourceRequest> rows) {
     if (entry.allRows) {
       for (Map.Entry<String, ResourceRequest> row : rows.entrySet()) {
-        writeRow(out, job, names, entry, row.getKey(), row.getValue());
+        writeRow(out, attempt, names, entry, row.getKey(), row.getValue());
       }
       return;
     }
     for (int i = 0; i < entry.rows.size(); i++) {
       String name = entry.rows.get(i);
-      writeRow(out, job, names, entry, name, rows.get(name));
+      writeRow(out, attempt, names, entry, name, rows.get(name));
     }
   }
 
-  private void writeRow(FrameWriter out, int job, Names names, Entry entry, String name,
-      ResourceRequest row) {
+  private void writeRow(FrameWriter out, HeddleAppAttempt attempt, Names names, Entry entry,
+      String name, ResourceRequest row) {
     if (ResourceRequest.ANY.equals(name)) {
       return;
     }
@@ -410,11 +410,13 @@ final class AskTable {
           entry.unknownPlaces = new HashSet<>();
         }
         entry.unknownPlaces.add(name);
+        attempt.namesMissing(name);
       }
       return;
     }
     int count = row == null ? 0 : Math.max(0, row.getNumContainers());
-    writeRow(out, job, entry, place, count, row == null || row.getRelaxLocality());
+    writeRow(out, attempt.job().id(), entry, place, count,
+        row == null || row.getRelaxLocality());
   }
 
   private static void writeRow(

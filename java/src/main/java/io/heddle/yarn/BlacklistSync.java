@@ -124,6 +124,7 @@ final class BlacklistSync {
       out.blacklist(job, place, added);
     } else if (added) {
       unknownPlaces.add(name);
+      attempt.namesMissing(name);
     } else {
       unknownPlaces.remove(name);
     }

@@ -38,6 +38,7 @@ final class EngineBooks {
   private final DenseTable<HeddleJob> jobs = new DenseTable<>();
   private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
   private final Map<NodeId, HeddleNode> nodesByName = new HashMap<>();
+  private final MissingPlaces missingPlaces = new MissingPlaces();
   // Not told yet: applications that a restart found waiting for their first ApplicationMaster.
   private final List<HeddleJob> heldBack = new ArrayList<>();
 
@@ -51,6 +52,11 @@ final class EngineBooks {
   /** Returns the container sizes that pending asks have. */
   PendingSizes pendingSizes() {
     return pendingSizes;
+  }
+
+  /** Returns the places without a node that attempts name. */
+  MissingPlaces missingPlaces() {
+    return missingPlaces;
   }
 
   // ---- Nodes.
@@ -174,11 +180,8 @@ final class EngineBooks {
   }
 
   private void placeAppeared(String name) {
-    for (int id = 0; id < jobs.end(); id++) {
-      HeddleJob job = jobs.get(id);
-      if (job != null && job.attempt() != null) {
-        job.attempt().placeAppeared(name);
-      }
+    for (HeddleAppAttempt attempt : missingPlaces.appeared(name)) {
+      attempt.placeAppeared(name);
     }
   }
 

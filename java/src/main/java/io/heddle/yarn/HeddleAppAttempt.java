@@ -56,6 +56,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   private final EngineBooks books;
   private final AskTable asks;
   private final BlacklistSync blacklist;
+  // Places without a node that it names; guarded by the scheduler's write lock.
+  private final Set<String> missing = new HashSet<>(0);
   // Whether it is on the dirty list; guarded by the write lock.
   private boolean queued;
   // Containers to tell the engine of again after an update; guarded by the write lock.
@@ -103,8 +105,16 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
+  /** Notes a place without a node, which holds a row or a blacklist entry back. */
+  void namesMissing(String place) {
+    if (missing.add(place)) {
+      books.missingPlaces().add(place, this);
+    }
+  }
+
   /** Sends the rows and blacklist entries of a place that were held back until its first node. */
   void placeAppeared(String name) {
+    missing.remove(name);
     writeLock.lock();
     try {
       boolean held = asks.markPlace(name);
@@ -559,6 +569,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
 
   @Override
   public void stop(RMAppAttemptState finalState) {
+    books.missingPlaces().forget(missing, this);
+    missing.clear();
     writeLock.lock();
     try {
       super.stop(finalState);

@@ -75,6 +75,8 @@ final class FailoverRun {
     try {
       harness.context.setWorkPreservingRecoveryEnabled(true);
       harness.context.setSchedulerRecoveryStartAndWaitTime(0);
+      // As a later ResourceManager: its containers have other numbers.
+      harness.context.setEpoch(1);
       List<List<NMContainerStatus>> reports = prepare(shape);
       long began = stopwatch.now();
       apps.forEach(this::recover);

@@ -111,6 +111,27 @@ fn jobs_are_sorted_by_when_they_are_expected() {
     }
 }
 
+/// Parents and children are on different pages.
+#[test]
+fn queues_on_pages_are_as_in_the_whole_report() {
+    let mut host = cluster();
+    let whole = host.request(json!({"op": "queues"}));
+    let mut rows = Vec::new();
+    let mut from = json!(0);
+    while !from.is_null() {
+        let mut page = host.request(json!({"op": "queues", "from": from, "max": 1}));
+        assert_eq!(page["cluster"], whole["cluster"]);
+        rows.append(page["queues"].as_array_mut().expect("a list"));
+        from = page["next"].take();
+    }
+    assert_eq!(Value::Array(rows), whole["queues"]);
+    assert_eq!(
+        whole["queues"][0]["running_containers"],
+        json!(2),
+        "{whole}"
+    );
+}
+
 #[test]
 fn jobs_are_found_by_queue_and_by_what_the_host_found() {
     let mut host = cluster();

@@ -15,6 +15,7 @@ use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
 use std::fmt;
+use std::iter::once;
 use std::ops::Range;
 
 /// Why a request failed. The engine is then unchanged.
@@ -279,7 +280,13 @@ impl Engine {
         let mut pending = vec![0u64; count];
         let mut running = vec![0u64; count];
         let mut masters = vec![[0u64; 2]; count];
+        let end = from.saturating_add(max);
+        let shown = |queue: &&Queue| (from..end).contains(&queue.id.0);
         for job in self.cluster.jobs() {
+            let mut above = self.cluster.queues.path_up(job.facts.queue).filter(shown);
+            let Some(first) = above.next() else {
+                continue;
+            };
             let asks = job
                 .pending()
                 .map(|ask| u64::from(ask.facts.count))
@@ -287,7 +294,7 @@ impl Engine {
             let wanted = job.pending().fold(job.used, |sum, ask| {
                 sum + ask.facts.resource.times(i64::from(ask.facts.count))
             });
-            for queue in self.cluster.queues.path_up(job.facts.queue) {
+            for queue in once(first).chain(above) {
                 let i = queue.id.index();
                 used[i] += job.used;
                 demand[i] += wanted;
@@ -309,12 +316,8 @@ impl Engine {
             row["pending_masters"] = json!(masters[i][1]);
             row
         };
-        let end = from.saturating_add(max);
         let queues = self.cluster.queues.iter();
-        let queues: Vec<Value> = queues
-            .filter(|queue| (from..end).contains(&queue.id.0))
-            .map(row)
-            .collect();
+        let queues: Vec<Value> = queues.filter(shown).map(row).collect();
         let composition = &self.setup.config.composition;
         json!({
             "queues": queues,

@@ -140,7 +140,7 @@ fn all_put_aside(exchange: &Exchange<'_>, text: &str) -> Value {
 
 /// The paths of the queues whose jobs the caller may see.
 fn seen_queues(exchange: &Exchange<'_>) -> Result<Value, Failure> {
-    let queues = exchange.ask(&json!({"op": "queues"}))?;
+    let queues = exchange.ask_queues()?;
     let paths = queues["queues"].as_array().into_iter().flatten();
     let paths = paths.filter_map(|queue| queue["path"].as_str());
     Ok(paths.filter(|path| exchange.who.sees(path)).collect())

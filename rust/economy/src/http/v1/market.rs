@@ -25,7 +25,7 @@ pub(crate) fn price(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 
 /// `GET shares`: entitlement and use of queues. An administrator gets all queues, a user their own.
 pub(crate) fn shares(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
-    let report = exchange.ask(&json!({"op": "queues"}))?;
+    let report = exchange.ask_queues()?;
     let accounts = account::if_any(Accounts::read(exchange.backend))?;
     let mut queues = Vec::new();
     for queue in report["queues"].as_array().into_iter().flatten() {

@@ -10,6 +10,9 @@ use crate::http::exchange::Exchange;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Queues that the engine reports at a time.
+const PAGE: u64 = 128;
+
 /// The reports of the engine and of the accounts about every queue, by path.
 struct Report {
     /// The engine's own report.
@@ -19,7 +22,7 @@ struct Report {
 
 impl Report {
     fn read(exchange: &Exchange<'_>) -> Result<Report, Failure> {
-        let engine = exchange.ask(&json!({"op": "queues"}))?;
+        let engine = exchange.ask_queues()?;
         let accounts = account::if_any(Accounts::read(exchange.backend))?;
         Ok(Report { engine, accounts })
     }
@@ -112,6 +115,21 @@ pub(crate) fn add_budget(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> 
 }
 
 impl Exchange<'_> {
+    /// Reports all queues, a page at a time: the scheduler waits while a page is made.
+    pub(crate) fn ask_queues(&self) -> Result<Value, Failure> {
+        let mut report = self.ask(&json!({"op": "queues", "max": PAGE}))?;
+        while let Some(from) = report["next"].as_u64() {
+            let mut page = self.ask(&json!({"op": "queues", "from": from, "max": PAGE}))?;
+            if let (Value::Array(all), Value::Array(more)) =
+                (&mut report["queues"], &mut page["queues"])
+            {
+                all.append(more);
+            }
+            report["next"] = page["next"].take();
+        }
+        Ok(report)
+    }
+
     /// Makes an engine request that every policy knows.
     pub(crate) fn ask(&self, request: &Value) -> Result<Value, Failure> {
         let answer = self.backend.request(request);

@@ -74,7 +74,7 @@ pub(crate) fn usage(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 
 /// `GET configuration`: the configuration in force.
 pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
-    let report = exchange.ask(&json!({"op": "queues"}))?;
+    let report = exchange.ask_queues()?;
     let keys = [
         "path",
         "weight",

@@ -40,9 +40,10 @@ public final class RmHarness implements AutoCloseable {
     this(kind.className, configured(kind, shape, policy, folder));
   }
 
-  /** A context whose list of nodes can be set, for nodes that leave. */
+  /** A context whose list of nodes can be set, for nodes that leave, and whose epoch. */
   public static final class Context extends RMContextImpl {
     private volatile NodesListManager nodes;
+    private volatile long epoch;
 
     Context(DrainedDispatcher dispatcher, RMContainerTokenSecretManager containerTokens,
         NMTokenSecretManagerInRM nmTokens) {
@@ -53,6 +54,16 @@ public final class RmHarness implements AutoCloseable {
     /** Sets the list of nodes. */
     public void setNodes(NodesListManager list) {
       nodes = list;
+    }
+
+    /** Sets how many ResourceManagers came before: it is a part of container ids. */
+    void setEpoch(long count) {
+      epoch = count;
+    }
+
+    @Override
+    public long getEpoch() {
+      return epoch;
     }
 
     @Override

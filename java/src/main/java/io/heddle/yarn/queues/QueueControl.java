@@ -26,7 +26,7 @@ public final class QueueControl {
   /** After a refresh, waits this many times as long as the refresh took. */
   private static final int REFRESH_SHARE = 20;
   /** Queues on a page; the lock is held for one page at a time. */
-  private static final int PAGE = 256;
+  private static final int PAGE = 128;
   /** Largest number of queues that a message names. */
   private static final int EXAMPLES = 10;
 

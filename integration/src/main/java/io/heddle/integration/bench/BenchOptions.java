@@ -110,7 +110,7 @@ final class BenchOptions {
     if (!line.hasOption("scale")) {
       return sizes;
     }
-    for (String text : line.getOptionValue("scale").split(",")) {
+    for (String text : line.getOptionValue("scale").split(",", -1)) {
       sizes.add(wholeNumber("scale", text.trim(), ScaleRun.NODES_MIN));
     }
     return sizes;

@@ -29,6 +29,7 @@ final class ScaleRun {
   private static final int LONGEST_LIFE = 120;
   private static final int ROUNDS_MIN = 20;
   private static final int HEARTBEATS_MIN = 20_000;
+  private static final int QUICK_HEARTBEATS_MIN = 1_000;
   /** Ticks after the audit was called for; each compares for a few milliseconds. */
   private static final int AUDIT_TICKS = 200;
   /** The longest of these calls counts. */
@@ -89,7 +90,8 @@ final class ScaleRun {
 
   private void steady(Driver driver) {
     driver.startMeasuring();
-    int[] left = {Math.max(ROUNDS_MIN * nodes, HEARTBEATS_MIN)};
+    int[] left = {Math.max(ROUNDS_MIN * nodes,
+        options.quick ? QUICK_HEARTBEATS_MIN : HEARTBEATS_MIN)};
     driver.roundsUntil("measured", 1 + left[0] / nodes, () -> left[0]-- == 0);
     Measurement m = driver.stopMeasuring();
     row.put("heartbeats", m.heartbeats).put("containers", m.containers);

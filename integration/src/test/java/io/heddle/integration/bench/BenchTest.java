@@ -177,7 +177,7 @@ public class BenchTest {
   public void everyPolicyIsMeasuredOnAWholeCluster() throws Exception {
     for (HeddlePolicy policy : HeddlePolicy.all()) {
       ObjectNode row = JsonNodeFactory.instance.objectNode();
-      new ScaleRun(10, policy, parse("--scale", "10"), row).run();
+      new ScaleRun(10, policy, parse("--scale", "10", "--quick"), row).run();
       assertEquals(20, row.path("applications").asInt());
       assertTrue(row.toString(), row.path("containers").asInt() > 0);
       assertTrue(row.toString(), row.path("heartbeat_p99_us").asDouble()

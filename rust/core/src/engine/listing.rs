@@ -159,10 +159,7 @@ impl Engine {
         });
         let jobs: Vec<&Job> = jobs.collect();
         let expected = self.expected(&jobs, wanted.sort);
-        let key = |job: &Job| match wanted.sort {
-            Sort::Start | Sort::End => expected.get(&job.facts.job).copied().unwrap_or(i64::MAX),
-            _ => self.sort_key(job, wanted),
-        };
+        let key = |job: &Job| sort_key(job, wanted, &expected);
         let mut found: Vec<(i64, &Job)> = jobs.into_iter().map(|job| (key(job), job)).collect();
         let path = |job: &Job| {
             let queue = self.cluster.queues.get(job.facts.queue);
@@ -180,21 +177,6 @@ impl Engine {
             }
         });
         found.into_iter().map(|(_, job)| job).collect()
-    }
-
-    fn sort_key(&self, job: &Job, wanted: &Wanted) -> i64 {
-        let id = job.facts.job.0;
-        match wanted.sort {
-            Sort::Number => i64::from(id),
-            Sort::Submitted => job.facts.submitted_ms,
-            // By path, which is compared itself, and by predictions of all that were found.
-            Sort::Queue | Sort::Start | Sort::End => 0,
-            Sort::Priority => i64::from(job.facts.priority),
-            Sort::Running => i64::from(job.running_containers()),
-            Sort::Pending => pending(job) as i64,
-            Sort::Memory => job.used.memory_mb(),
-            Sort::Given => wanted.ranks.get(&id).map_or(i64::MAX, |rank| *rank as i64),
-        }
     }
 
     /// When these jobs are expected to start or end, for that order.
@@ -277,6 +259,26 @@ impl Engine {
         }
         let next = nodes.peek().map(|node| node.facts.node.0);
         Ok(json!({ "now_ms": self.now, "nodes": rows, "next": next }))
+    }
+}
+
+/// What a job is sorted by; `expected` is for the orders by prediction.
+fn sort_key(job: &Job, wanted: &Wanted, expected: &BTreeMap<JobId, i64>) -> i64 {
+    let id = job.facts.job;
+    match wanted.sort {
+        Sort::Number => i64::from(id.0),
+        Sort::Submitted => job.facts.submitted_ms,
+        // By path, which is compared itself.
+        Sort::Queue => 0,
+        Sort::Priority => i64::from(job.facts.priority),
+        Sort::Running => i64::from(job.running_containers()),
+        Sort::Pending => pending(job) as i64,
+        Sort::Memory => job.used.memory_mb(),
+        Sort::Start | Sort::End => expected.get(&id).copied().unwrap_or(i64::MAX),
+        Sort::Given => {
+            let rank = wanted.ranks.get(&id.0);
+            rank.map_or(i64::MAX, |rank| *rank as i64)
+        }
     }
 }
 

@@ -4,11 +4,19 @@
  */
 package io.heddle.integration.bench;
 
+import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.event.Dispatcher;
 import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.event.EventHandler;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 
 /** Collects events from any thread. Posting costs as much as in a ResourceManager. */
 public final class DrainedDispatcher implements Dispatcher {
@@ -32,6 +40,27 @@ public final class DrainedDispatcher implements Dispatcher {
   /** Takes the oldest event; returns null if there is none. */
   public Event<?> poll() {
     return events.poll();
+  }
+
+  /**
+   * Delivers events in order until none is left. Ignores what goes to none of these; an application
+   * that is refused is a violation.
+   */
+  void drain(Consumer<SchedulerEvent> scheduler, Map<NodeId, BenchNode> nodes,
+      Consumer<RMAppAttemptEvent> attempts) {
+    Event<?> event;
+    while ((event = poll()) != null) {
+      if (event instanceof SchedulerEvent) {
+        scheduler.accept((SchedulerEvent) event);
+      } else if (event instanceof RMNodeEvent) {
+        nodes.get(((RMNodeEvent) event).getNodeId()).rmNode.handle((RMNodeEvent) event);
+      } else if (event instanceof RMAppAttemptEvent) {
+        attempts.accept((RMAppAttemptEvent) event);
+      } else if (event instanceof RMAppEvent && event.getType() == RMAppEventType.APP_REJECTED) {
+        throw new Violation("application " + ((RMAppEvent) event).getApplicationId()
+            + " was rejected: " + ((RMAppEvent) event).getDiagnosticMsg());
+      }
+    }
   }
 
   /** Takes the oldest event, waiting up to {@code ms} for one. */

@@ -29,16 +29,12 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.ApplicationPlacementContext;
-import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.event.RMAppAttemptContainerFinishedEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
@@ -336,19 +332,7 @@ final class Driver implements AutoCloseable {
 
   /** Delivers posted events in order until none is left. */
   private void drain() {
-    Event<?> event;
-    while ((event = harness.dispatcher.poll()) != null) {
-      if (event instanceof SchedulerEvent) {
-        handle((SchedulerEvent) event);
-      } else if (event instanceof RMNodeEvent) {
-        nodeById.get(((RMNodeEvent) event).getNodeId()).rmNode.handle((RMNodeEvent) event);
-      } else if (event instanceof RMAppAttemptEvent) {
-        attemptEvent((RMAppAttemptEvent) event);
-      } else if (event instanceof RMAppEvent && event.getType() == RMAppEventType.APP_REJECTED) {
-        throw new Violation("application " + ((RMAppEvent) event).getApplicationId()
-            + " was rejected: " + ((RMAppEvent) event).getDiagnosticMsg());
-      }
-    }
+    harness.dispatcher.drain(this::handle, nodeById, this::attemptEvent);
   }
 
   private void attemptEvent(RMAppAttemptEvent event) {

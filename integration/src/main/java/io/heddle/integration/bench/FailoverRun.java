@@ -25,12 +25,8 @@ import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
-import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.ApplicationPlacementContext;
-import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
-import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
@@ -192,16 +188,6 @@ final class FailoverRun {
   }
 
   private void drain() {
-    Event<?> event;
-    while ((event = harness.dispatcher.poll()) != null) {
-      if (event instanceof SchedulerEvent) {
-        handle((SchedulerEvent) event);
-      } else if (event instanceof RMNodeEvent) {
-        nodeById.get(((RMNodeEvent) event).getNodeId()).rmNode.handle((RMNodeEvent) event);
-      } else if (event.getType() == RMAppEventType.APP_REJECTED) {
-        throw new Violation("an application was rejected: "
-            + ((RMAppEvent) event).getDiagnosticMsg());
-      }
-    }
+    harness.dispatcher.drain(this::handle, nodeById, event -> {});
   }
 }

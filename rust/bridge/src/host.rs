@@ -376,6 +376,7 @@ impl Host {
                 "bytes": status.bytes,
                 "recording_bytes": status.recording_bytes,
                 "stopped": status.stopped,
+                "wants_engine": status.wants_engine,
             })
         })
     }
@@ -425,12 +426,15 @@ fn read_setup(setup_json: &str) -> Result<(Value, BridgeSetup), BridgeError> {
 }
 
 const JOURNAL_EXPECTED: &str = "journal: expected null, \"path\", or an object of `path` and \
-    perhaps `bytes_max`, `compress` and `wait`";
+    perhaps `bytes_max`, `renew_ms`, `compress` and `wait`";
 
 fn read_journal(journal: &mut Map<String, Value>) -> Option<Settings> {
     let mut settings = Settings::at(journal.remove("path")?.as_str()?);
     if let Some(bytes_max) = journal.remove("bytes_max") {
         settings.bytes_max = bytes_max.as_u64()?;
+    }
+    if let Some(renew_ms) = journal.remove("renew_ms") {
+        settings.renew_ms = Some(renew_ms.as_u64()?);
     }
     if let Some(compress) = journal.remove("compress") {
         settings.compress = compress.as_bool()?;

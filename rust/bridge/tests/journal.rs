@@ -228,6 +228,45 @@ fn a_full_journal_is_whole_and_within_its_bound() {
     assert_eq!(replayed.end.as_deref(), Some("full"));
 }
 
+/// Half of the bound is kept for the recording before: what led to now is never all removed.
+#[test]
+fn a_full_recording_wants_a_new_engine_where_that_is_allowed() {
+    let directory = Directory::new("renewed");
+    let path = directory.0.join("rm.journal");
+    const BYTES_MAX: u64 = 400_000;
+    const RENEW_MS: u64 = 3_600_000;
+    let journal = json!({"path": path, "bytes_max": BYTES_MAX, "renew_ms": RENEW_MS,
+        "compress": false});
+    for number in 1..6 {
+        let mut host = open(journal.clone());
+        let mut cluster = Cluster::new(number);
+        let begun_ms = cluster.now_ms;
+        wait_for("a full recording", || {
+            cluster.round(&mut host);
+            status(&mut host)["stopped"].is_string()
+        });
+        let young = cluster.now_ms - begun_ms < RENEW_MS as i64;
+        assert!(young, "the recording fills too slowly for this test");
+        assert_eq!(status(&mut host)["wants_engine"], false, "it is too young");
+        let text = status(&mut host)["stopped"].to_string();
+        assert!(
+            text.contains("200000 bytes") && text.contains("next recording"),
+            "{text}"
+        );
+        cluster.now_ms += RENEW_MS as i64;
+        cluster.round(&mut host);
+        assert_eq!(status(&mut host)["wants_engine"], true);
+        drop(host);
+        let kept = recordings(&path).unwrap();
+        let bytes: u64 = kept.iter().map(|recording| recording.bytes()).sum();
+        assert!(bytes <= BYTES_MAX, "{bytes}");
+        let sizes: Vec<u64> = kept.iter().map(|recording| recording.bytes()).collect();
+        assert!(sizes.iter().all(|size| *size > BYTES_MAX / 4), "{sizes:?}");
+        assert_eq!(kept.len(), number.min(2) as usize, "{kept:?}");
+        assert!(replay_file(&path).same());
+    }
+}
+
 #[test]
 fn a_full_journal_is_told_once() {
     let directory = Directory::new("told");
@@ -361,6 +400,7 @@ fn a_journal_setup_that_is_wrong_is_refused() {
         json!({"path": 1}),
         json!({"path": "x", "bytes_max": -1}),
         json!({"path": "x", "compress": 1}),
+        json!({"path": "x", "renew_ms": "1h"}),
         json!({"path": "x", "max_bytes": 5}),
     ] {
         let setup = json!({"journal": journal}).to_string();

@@ -38,6 +38,8 @@ pub struct Status {
     pub recording_bytes: u64,
     /// Why it stopped, if it did.
     pub stopped: Option<String>,
+    /// Whether the host is to make a new engine, so that another recording begins.
+    pub wants_engine: bool,
 }
 
 /// Writes a recording until it is full or cannot be written.
@@ -46,6 +48,8 @@ pub struct Recorder {
     buffer: Vec<u8>,
     /// When a buffer was last handed over, on the clock of the frames.
     handed_ms: Option<i64>,
+    /// When the first input was.
+    first_ms: Option<i64>,
     /// When the input was, that the next answer is for.
     now_ms: i64,
     /// `None` once it has stopped.
@@ -98,6 +102,7 @@ impl Recorder {
             settings,
             buffer: first,
             handed_ms: None,
+            first_ms: None,
             now_ms: 0,
             link,
             shared,
@@ -162,7 +167,14 @@ impl Recorder {
             bytes: self.shared.bytes.load(Relaxed),
             recording_bytes: self.shared.recording_bytes.load(Relaxed),
             stopped: self.shared.stopped().map(|stop| self.sentence(&stop)),
+            wants_engine: self.wants_engine(),
         }
+    }
+
+    fn wants_engine(&self) -> bool {
+        let lived_ms = self.first_ms.map_or(0, |first| self.now_ms.abs_diff(first));
+        let due = self.settings.renew_ms.is_some_and(|ms| lived_ms >= ms);
+        due && self.shared.stopped() == Some(Stop::Full)
     }
 
     fn input(&mut self, kind: EntryKind, now_ms: i64, payload: &[u8]) {
@@ -172,6 +184,7 @@ impl Recorder {
             self.link = None;
         }
         self.now_ms = now_ms;
+        self.first_ms.get_or_insert(now_ms);
         self.entry(kind, payload);
     }
 
@@ -246,8 +259,15 @@ impl Recorder {
         let path = self.settings.path.display();
         match stop {
             Stop::Full => {
-                let bytes_max = self.settings.bytes_max;
-                format!("journal {path} has reached {bytes_max} bytes: journaling stops here")
+                let bytes_max = self.settings.recording_bytes_max();
+                let next = match self.settings.renew_ms {
+                    Some(ms) => format!(
+                        "until a new engine begins the next recording, {ms} ms \
+                        after this one began at the earliest"
+                    ),
+                    None => "here".to_owned(),
+                };
+                format!("journal {path} has reached {bytes_max} bytes: journaling stops {next}")
             }
             stop => format!("journal {path}: {stop}"),
         }

@@ -12,6 +12,10 @@ pub struct Settings {
     pub path: PathBuf,
     /// Bound of all files with such names.
     pub bytes_max: u64,
+    /// The shortest life of a recording after which a full one is to be followed by another, with
+    /// a new engine, in ms. Each recording then has at most half of the bound. None: it is the
+    /// engine's only one.
+    pub renew_ms: Option<u64>,
     /// Whether blocks are compressed.
     pub compress: bool,
     /// Whether the caller waits for a slow disk. Only for copies: a heartbeat must not.
@@ -19,11 +23,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Bound of one recording, in bytes.
+    pub(super) fn recording_bytes_max(&self) -> u64 {
+        match self.renew_ms {
+            Some(_) => self.bytes_max / 2,
+            None => self.bytes_max,
+        }
+    }
+
     /// A compressed journal of the default size.
     pub fn at(path: impl Into<PathBuf>) -> Settings {
         Settings {
             path: path.into(),
             bytes_max: BYTES_MAX_DEFAULT,
+            renew_ms: None,
             compress: true,
             wait: false,
         }

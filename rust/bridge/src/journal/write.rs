@@ -27,7 +27,7 @@ const SEGMENT_BYTES: [u64; 2] = [1 << 20, 1 << 26];
 /// Why a recording ended before its engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The journal's bound is reached, and no older recording is left to remove.
+    /// Its bound is reached, or the journal's, and no older recording is left to remove.
     Full,
     /// More bytes wait for the disk than may.
     Slow(u64),
@@ -235,6 +235,10 @@ impl Writer {
 
     /// Removes the oldest recordings until `bytes` more fit; false if they do not.
     fn make_room(&mut self, bytes: u64) -> bool {
+        let recorded = self.shared.recording_bytes.load(Relaxed);
+        if recorded + bytes > self.settings.recording_bytes_max() {
+            return false;
+        }
         while self.shared.bytes.load(Relaxed) + bytes > self.settings.bytes_max {
             let Some(oldest) = self.older.pop_front() else {
                 return false;

@@ -30,6 +30,7 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.immediate-grants.enable",
     "heddle.journal.bytes-max",
     "heddle.journal.path",
+    "heddle.journal.renew-interval-ms",
     "heddle.native.path",
     "heddle.nm-poll.enable",
     "heddle.nm-poll.interval-ms",

@@ -485,7 +485,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       try {
         evictions.killDue(Time.monotonicNow());
         books.tellHeldBack();
-        engine.ready();
+        engine.readyToTick();
         dirty.writeTo(engine.out());
         facts.drainTo(factBooks);
         engine.out().tick();

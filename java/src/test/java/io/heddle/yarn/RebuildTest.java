@@ -13,7 +13,9 @@ import static org.junit.Assert.fail;
 
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.Journal;
 import io.heddle.yarn.engine.RebuildLimiter;
+import io.heddle.yarn.engine.SetupJson;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -22,12 +24,14 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ResourceBlacklistRequest;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
@@ -81,6 +85,57 @@ public class RebuildTest {
       cluster.heartbeat(first);
       assertEquals("the blacklist was told again", 0, fetch(bob).size());
     }
+  }
+
+  /** A replacement that the operator planned: no fault, and nothing is lost by it either. */
+  @Test
+  public void aFullRecordingIsFollowedByANewEngine() throws Exception {
+    final long bytesMax = 60_000;
+    File folder = Files.createTempDirectory("heddle-journal").toFile();
+    Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0}");
+    conf.set(Journal.PATH_PROPERTY, new File(folder, "rm.journal").getPath());
+    conf.setLong(Journal.BYTES_PROPERTY, bytesMax);
+    conf.setLong(Journal.RENEW_PROPERTY, 1);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      MockNM node = cluster.node("a1", 64 * GB, 64);
+      MockAM am = cluster.run("alice", node);
+      int asked = 0;
+      int got = 0;
+      long untilMs = Time.monotonicNow() + 120_000;
+      for (int recording = 0; recording < 4; recording = recording(cluster)) {
+        assertTrue("in recording " + recording, Time.monotonicNow() < untilMs);
+        if (asked < 50) {
+          ask(am, any(1, GB, 1));
+          asked++;
+        }
+        cluster.heartbeat();
+        got += fetch(am).size();
+        cluster.tick();
+      }
+      assertEquals(asked, got);
+      cluster.assertBooksEqual();
+      assertEquals("no fault", 0, cluster.scheduler.inspection().engineRebuilds());
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat();
+      assertEquals(1, fetch(am).size());
+    }
+    long bytes = 0;
+    for (File file : folder.listFiles()) {
+      bytes += file.length();
+    }
+    assertTrue(bytes + " bytes", bytes <= bytesMax);
+    conf.set(Journal.RENEW_PROPERTY, "daily");
+    try {
+      Journal.of(conf);
+      fail("taken");
+    } catch (YarnRuntimeException e) {
+      assertEquals("heddle.journal.renew-interval-ms in yarn-site.xml is daily; expected a number"
+          + " of milliseconds", e.getMessage());
+    }
+  }
+
+  private static int recording(TestCluster cluster) {
+    return cluster.request(SetupJson.request("journal")).get("recording").asInt();
   }
 
   @Test

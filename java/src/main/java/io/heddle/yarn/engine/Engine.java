@@ -59,6 +59,8 @@ public final class Engine {
   private boolean calling;
   private boolean replaying;
   private boolean idle;
+  // A planned replacement is no fault.
+  private boolean renewing;
   // The request for a shadow; null if there never was one.
   private String shadow;
   private long sequence;
@@ -147,6 +149,18 @@ public final class Engine {
    */
   public boolean ready() {
     return up || revive();
+  }
+
+  /** Prepares a tick as {@link #ready} does, and replaces an engine whose recording is full. */
+  public void readyToTick() {
+    if (up && journal != null && journal.wantsEngine(this)) {
+      LOG.info("The recording of the journal is full: a new engine, filled from the"
+          + " ResourceManager's state, begins the next one");
+      giveUp("its recording is full");
+      renewing = true;
+    }
+    ready();
+    renewing = false;
   }
 
   /** Sends the collected events and carries out the decisions; false without an engine. */
@@ -321,11 +335,7 @@ public final class Engine {
     if (!up) {
       return;
     }
-    up = false;
-    idle = false;
-    writer.clear();
-    closeQuietly();
-    decisions.lost(cause);
+    giveUp(cause);
     long pauseMs = limiter.lost(Time.monotonicNow());
     if (pauseMs > 0) {
       LOG.error("The engine was lost again ({}); nothing is scheduled for {} ms. All jobs and"
@@ -340,6 +350,14 @@ public final class Engine {
     }
   }
 
+  private void giveUp(String cause) {
+    up = false;
+    idle = false;
+    writer.clear();
+    closeQuietly();
+    decisions.lost(cause);
+  }
+
   /** Makes a new engine and fills it, unless it is too soon. */
   private boolean revive() {
     long now = Time.monotonicNow();
@@ -352,12 +370,14 @@ public final class Engine {
       open(config);
       decisions.replay();
       if (up) {
-        rebuilds++;
-        decisions.rebuilt();
         if (shadow != null) {
           requestNow(shadow);
         }
-        LOG.warn("The engine was rebuilt; rebuilds so far: {}", rebuilds);
+        if (!renewing) {
+          rebuilds++;
+          decisions.rebuilt();
+          LOG.warn("The engine was rebuilt; rebuilds so far: {}", rebuilds);
+        }
       }
     } catch (RuntimeException e) {
       LOG.error("Cannot rebuild the engine", e);

@@ -12,41 +12,69 @@ public final class Journal {
   /** The bound of all files of the journal, in bytes; {@code 4g} and the like are understood. */
   public static final String BYTES_PROPERTY = "heddle.journal.bytes-max";
 
+  /**
+   * The shortest life of an engine, in ms, after which a new one replaces it when its recording is
+   * full, so that another recording begins; 0 or none: never.
+   */
+  public static final String RENEW_PROPERTY = "heddle.journal.renew-interval-ms";
+
   static final long BYTES_MAX = 1L << 30;
   private static final String STATUS = SetupJson.request("journal");
 
   private final String path;
   private final long bytesMax;
+  private final long renewMs;
 
-  private Journal(String path, long bytesMax) {
+  private Journal(String path, long bytesMax, long renewMs) {
     this.path = path;
     this.bytesMax = bytesMax;
+    this.renewMs = renewMs;
   }
 
   /**
    * Reads the properties; null without a journal.
    *
-   * @throws YarnRuntimeException if the bound is no size, with its name
+   * @throws YarnRuntimeException if a property is no size or no time, with its name
    */
   public static Journal of(Configuration configuration) {
     String path = configuration.getTrimmed(PATH_PROPERTY, "");
     if (path.isEmpty()) {
       return null;
     }
+    long renewMs = number(configuration, RENEW_PROPERTY, 0, 0, "a number of milliseconds");
+    return new Journal(path,
+        number(configuration, BYTES_PROPERTY, BYTES_MAX, 1, "a size above 0, such as 4g"), renewMs);
+  }
+
+  private static long number(
+      Configuration configuration, String property, long otherwise, long least, String expected) {
     try {
-      long bytesMax = configuration.getLongBytes(BYTES_PROPERTY, BYTES_MAX);
-      if (bytesMax > 0) {
-        return new Journal(path, bytesMax);
+      long value = configuration.getLongBytes(property, otherwise);
+      if (value >= least) {
+        return value;
       }
     } catch (IllegalArgumentException e) {
       // Said below.
     }
-    throw new YarnRuntimeException(BYTES_PROPERTY + " in yarn-site.xml is "
-        + configuration.get(BYTES_PROPERTY) + "; expected a size above 0, such as 4g");
+    throw new YarnRuntimeException(property + " in yarn-site.xml is "
+        + configuration.get(property) + "; expected " + expected);
   }
 
   void putInto(ObjectNode setup) {
     setup.putObject("journal").put("path", path).put("bytes_max", bytesMax);
+  }
+
+  /** The same for an engine, which may be replaced. */
+  void putWithRenewalInto(ObjectNode setup) {
+    putInto(setup);
+    if (renewMs > 0) {
+      setup.with("journal").put("renew_ms", renewMs);
+    }
+  }
+
+  /** Returns whether a new engine is to replace this one, so that another recording begins. */
+  boolean wantsEngine(Engine engine) {
+    return renewMs > 0 && status(engine).path("wants_engine").asBoolean();
   }
 
   /** Asks the library how the journal of an engine is doing; empty without one. */

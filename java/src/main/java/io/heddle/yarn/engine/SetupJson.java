@@ -27,6 +27,9 @@ public final class SetupJson {
    */
   static String open(Resource minimum, Journal journal, EngineConfig config, boolean debug) {
     ObjectNode setup = common(minimum, journal);
+    if (journal != null) {
+      journal.putWithRenewalInto(setup);
+    }
     setup.put("log_level", debug ? "debug" : "info");
     config.putInto(setup);
     return setup.toString();

@@ -71,7 +71,7 @@ fn the_page_adds_a_policy_that_the_simulator_runs() {
     let faults = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{said}\n{faults}");
     for composition in ["single/newest/local-first", "drf/newest/shuffle-watcher"] {
-        let held = format!("{composition}: 20 seeds");
+        let held = format!("{composition}: 2 seeds");
         assert!(said.contains(&held), "{held:?} is not in {said}");
     }
     assert!(read(&copy, "README.md").contains("| [`newest`](docs/policies/newest.md) |"));

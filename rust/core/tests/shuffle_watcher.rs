@@ -7,7 +7,7 @@ mod racks;
 
 use common::{Host, plain_ask};
 use heddle_core::place::shuffle_watcher::traffic::{PerRack, crossing};
-use heddle_core::words::event::{AskFacts, Event, JobHints};
+use heddle_core::words::event::{AskFacts, Event, JobHints, TaskFacts};
 use heddle_core::words::ids::*;
 use heddle_core::words::ledger::Entry;
 use racks::*;
@@ -179,14 +179,55 @@ fn reduces_are_spread_like_the_map_output() {
     }
 }
 
+/// SW-21 by bytes, told after the maps ended: one map wrote most of the output. A map that has not
+/// told counts as the mean of the others.
+#[test]
+fn reduces_follow_the_bytes_of_maps_that_tell_them_later() {
+    let mut host = cluster(2, 10, json!({}));
+    let hints = JobHints {
+        tasks: [Some(4), Some(4)],
+        ..ratio(HEAVY)
+    };
+    job(&mut host, 1, "ann", hints);
+    let mut ended = Vec::new();
+    for node in [0, 1, 1, 1] {
+        let key = host.recovered(1, node, 1024, false);
+        host.complete(1, key);
+        ended.push(key);
+    }
+    reduces(&mut host, 1, 4);
+    let basis = |host: &Host| [1000, 1001].map(|rack| basis_on(host, rack));
+    assert_eq!(basis(&host), [0.25, 0.75], "by numbers");
+    for (of, written, expected) in [
+        (0, 90, [0.25, 0.75]),
+        (1, 10, [90.0 / 200.0, 110.0 / 200.0]),
+        (2, 50, [90.0 / 200.0, 110.0 / 200.0]),
+        (3, 30, [0.5, 0.5]),
+        // Said again.
+        (3, 1_000, [0.5, 0.5]),
+    ] {
+        let (job, key) = (JobId(1), ended[of]);
+        let facts = TaskFacts {
+            input_bytes: GB,
+            output_bytes: written * GB,
+            ..TaskFacts::default()
+        };
+        host.step(&[Event::Task { job, key, facts }]);
+        assert_eq!(basis(&host), expected, "after {written} GB");
+    }
+}
+
+fn basis_on(host: &Host, rack: u32) -> f64 {
+    book(host, 1)["basis"][rack.to_string()]
+        .as_f64()
+        .unwrap_or(0.0)
+}
+
 /// SW-20 and SW-21: below the threshold the numbers are SAMP's. They follow the maps until the
 /// first reduce runs, and then stay.
 #[test]
 fn the_numbers_are_those_of_the_moment_of_the_first_reduce() {
-    let part = |host: &Host, rack: u32| {
-        let parts = book(host, 1)["basis"].clone();
-        parts[(1000 + rack).to_string()].as_f64().unwrap_or(0.0)
-    };
+    let part = |host: &Host, rack: u32| basis_on(host, 1000 + rack);
     let mut host = cluster(2, 2, json!({}));
     let hints = JobHints {
         tasks: [Some(20), Some(4)],

@@ -3,6 +3,7 @@
 //! lists are arrays or single objects. Leaves out missing fields and nonsense.
 
 use crate::progress;
+use heddle_core::stage::entry::Wants;
 use serde_json::{Value, json};
 
 /// A number that the reply lacks.
@@ -11,6 +12,9 @@ const UNKNOWN: i64 = -1;
 const TASKS_LISTED: i64 = 3_000;
 /// The most running tasks of a list that are read: those that began last.
 const RUNNING_MAX: usize = 1_024;
+/// The most maps of a job that are asked one by one where their output is: two questions each. Of
+/// more maps, numbers by rack tell enough.
+const OUTPUTS_ASKED: i64 = 32;
 /// The most running attempts at one task that are read; MapReduce has two.
 const ATTEMPTS_MAX: usize = 4;
 /// The longest id of a container.
@@ -22,12 +26,14 @@ const TASKS: &str = "org.apache.hadoop.mapreduce.TaskCounter";
 ///
 /// - `/jmx` of a NodeManager: bytes of map output that it has sent, or null.
 /// - Of an ApplicationMaster `../counters`: bytes of input, map output, shuffle and output.
-/// - `../tasks`: of the running tasks of a kind, the first to begin first: id, progress, start.
+/// - `../tasks`: of the `running` tasks of a kind, the first to begin first: id, progress, start;
+///   of the `ended` maps, if they are few: id and successful attempt.
 /// - `../attempts`: of those that run: container, progress, when the reduce function began by the
 ///   server's clock, or -1, and whether it commits.
+/// - `../attempts/ATTEMPT`: the container of a map that succeeded, or null.
+/// - `../attempts/ATTEMPT/counters`: bytes of input and of map output.
 /// - A job itself: how many maps and reduces it has, and how many of each have succeeded; then the
-///   kinds of task, `m` and `r`, of which samples are worth a question, and those of which all
-///   running tasks are.
+///   kinds of task, `m` and `r`, whose list is worth a question, by what a policy `Wants`.
 ///
 /// Progress is in thousandths; that of a reduce is how far its function is.
 ///
@@ -40,9 +46,11 @@ pub fn reply(path: &str, text: &[u8]) -> Result<Value, String> {
     }
     Ok(match path.rsplit('/').next() {
         Some("jmx") => json!(sent(&root)),
+        Some("counters") if path.contains("/attempts/") => json!(output(&root)),
         Some("counters") => json!(moved(&root)),
-        Some("tasks") => json!(running_tasks(&root)),
+        Some("tasks") => json!({ "running": running_tasks(&root), "ended": ended_maps(&root) }),
         Some("attempts") => json!(running_attempts(&root, path.contains("_r_"))),
+        Some(last) if last.starts_with("attempt_") => json!(container(&root["taskAttempt"])),
         _ => totals(&root["job"]),
     })
 }
@@ -91,7 +99,14 @@ fn totals(job: &Value) -> Value {
     let map = listed(maps_done, maps).then_some("m");
     let sampled: Vec<&str> = reduce.filter(|_| maps_done >= maps).into_iter().collect();
     let all: Vec<&str> = map.into_iter().chain(reduce).collect();
-    json!([maps, reduces, maps_done, reduces_done, sampled, all])
+    // Once a reduce is done, all have their places.
+    let placed = reduces <= 0 || reduces_done > 0;
+    let outputs = maps_done > 0 && maps <= OUTPUTS_ASKED && !placed;
+    let outputs: Vec<&str> = outputs.then_some("m").into_iter().collect();
+    let kinds = json!({
+        Wants::Progress.name(): sampled, Wants::Tasks.name(): all, Wants::Traffic.name(): outputs,
+    });
+    json!([maps, reduces, maps_done, reduces_done, kinds])
 }
 
 fn sent(root: &Value) -> Option<i64> {
@@ -126,6 +141,55 @@ fn moved(root: &Value) -> [i64; 4] {
     [input, map_output, shuffled, written]
 }
 
+/// Bytes of input and of map output of one attempt.
+fn output(root: &Value) -> [i64; 2] {
+    let (mut input, mut output) = (0i64, 0);
+    for group in list(&root["jobTaskAttemptCounters"]["taskAttemptCounterGroup"]) {
+        let group_name = text(&group["counterGroupName"]);
+        for counter in list(&group["counter"]) {
+            let name = text(&counter["name"]);
+            let value = number(&counter["value"]).max(0);
+            match (group_name, name) {
+                (FILES, _) if name.starts_with("FILE_") => {}
+                (FILES, _) if name.ends_with("_BYTES_READ") => input = input.saturating_add(value),
+                (TASKS, "MAP_OUTPUT_MATERIALIZED_BYTES") => output = value,
+                _ => {}
+            }
+        }
+    }
+    [input, output]
+}
+
+/// The container of an attempt that succeeded.
+fn container(attempt: &Value) -> Option<&str> {
+    let container = text(&attempt["assignedContainerId"]);
+    let named = (1..=CONTAINER_CHARS).contains(&container.len());
+    (named && text(&attempt["state"]) == "SUCCEEDED").then_some(container)
+}
+
+/// Each ended map and its attempt, if there are few.
+fn ended_maps(root: &Value) -> Vec<(&str, &str)> {
+    let tasks = list(&root["tasks"]["task"]).iter();
+    let ended = tasks.filter(|task| text(&task["state"]) == "SUCCEEDED");
+    let maps = ended.filter(|task| is_reduce(text(&task["id"])) == Some(false));
+    let maps = maps.filter_map(|task| {
+        let (id, attempt) = (text(&task["id"]), text(&task["successfulAttempt"]));
+        let number = attempt
+            .strip_prefix("attempt_")?
+            .strip_prefix(&id["task_".len()..])?;
+        let numbered = number
+            .strip_prefix('_')
+            .is_some_and(|digits| is_number(digits, 10));
+        numbered.then_some((id, attempt))
+    });
+    let maps: Vec<_> = maps.collect();
+    if maps.len() as i64 > OUTPUTS_ASKED {
+        Vec::new()
+    } else {
+        maps
+    }
+}
+
 fn running_tasks(root: &Value) -> Vec<(&str, i64, i64)> {
     let tasks = list(&root["tasks"]["task"]).iter();
     let running = tasks.filter(|task| text(&task["state"]) == "RUNNING");
@@ -154,16 +218,17 @@ fn done(progress: f64, reduce: bool) -> i64 {
 /// the next question names it.
 fn is_reduce(id: &str) -> Option<bool> {
     let parts: Vec<&str> = id.split('_').collect();
-    let digits = |part: &str, most: usize| {
-        (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
     match parts[..] {
         ["task", cluster, job, kind @ ("m" | "r"), task] => {
-            let numbered = digits(cluster, 19) && digits(job, 10) && digits(task, 10);
+            let numbered = is_number(cluster, 19) && is_number(job, 10) && is_number(task, 10);
             numbered.then_some(kind == "r")
         }
         _ => None,
     }
+}
+
+fn is_number(part: &str, digits_max: usize) -> bool {
+    (1..=digits_max).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn running_attempts(root: &Value, reduce: bool) -> Vec<(&str, i64, i64, bool)> {
@@ -196,32 +261,123 @@ mod tests {
         reply(&path, text.replace('\'', "\"").as_bytes()).expect("a JSON object")
     }
 
+    fn kinds(sampled: &[&str], all: &[&str], outputs: &[&str]) -> Value {
+        json!({ "progress": sampled, "tasks": all, "traffic": outputs })
+    }
+
     #[test]
     fn totals_are_numbers_or_texts() {
         let job = "{'job': {'mapsTotal': 40, 'reducesTotal': '3', 'mapsCompleted': 7,
                    'reducesCompleted': 0}}";
-        assert_eq!(read("", job), json!([40, 3, 7, 0, [], ["m", "r"]]));
+        assert_eq!(
+            read("", job),
+            json!([40, 3, 7, 0, kinds(&[], &["m", "r"], &[])])
+        );
         assert_eq!(read("", "{'job': {'mapsTotal': 1.5e3}}")[0], 1500);
     }
 
     #[test]
     fn kinds_with_running_tasks_and_short_lists_are_worth_a_question() {
-        for (maps, of_maps, reduces, done, sampled, all) in [
-            (40, 40, 3, 2, json!(["r"]), json!(["r"])),
-            (39, 40, 3, 2, json!([]), json!(["m", "r"])),
-            (40, 40, 3, 3, json!([]), json!([])),
-            (40, 40, 3_000, 2, json!(["r"]), json!(["r"])),
-            (40, 40, 3_001, 2, json!([]), json!([])),
-            (40, 3_000, 0, 0, json!([]), json!(["m"])),
-            (40, 3_001, 1, 0, json!([]), json!(["r"])),
-        ] {
+        type Case<'a> = (i64, i64, i64, i64, &'a [&'a str], &'a [&'a str]);
+        let cases: [Case<'_>; 7] = [
+            (40, 40, 3, 2, &["r"], &["r"]),
+            (39, 40, 3, 2, &[], &["m", "r"]),
+            (40, 40, 3, 3, &[], &[]),
+            (40, 40, 3_000, 2, &["r"], &["r"]),
+            (40, 40, 3_001, 2, &[], &[]),
+            (40, 3_000, 0, 0, &[], &["m"]),
+            (40, 3_001, 1, 0, &[], &["r"]),
+        ];
+        for (maps, of_maps, reduces, done, sampled, all) in cases {
             let job = format!(
                 "{{'job': {{'mapsTotal': {of_maps}, 'mapsCompleted': {maps},
                  'reducesTotal': {reduces}, 'reducesCompleted': {done}}}}}"
             );
             let totals = read("", &job);
-            assert_eq!((&totals[4], &totals[5]), (&sampled, &all), "{job}");
+            assert_eq!(totals[4], kinds(sampled, all, &[]), "{job}");
         }
+    }
+
+    #[test]
+    fn few_maps_are_asked_for_their_output_until_a_reduce_is_done() {
+        for (maps, maps_done, reduces, reduces_done, asked) in [
+            (4, 1, 2, 0, true),
+            (32, 32, 2, 0, true),
+            (33, 1, 2, 0, false),
+            (4, 0, 2, 0, false),
+            (4, 4, 2, 1, false),
+            (4, 4, 0, 0, false),
+        ] {
+            let job = format!(
+                "{{'job': {{'mapsTotal': {maps}, 'mapsCompleted': {maps_done},
+                 'reducesTotal': {reduces}, 'reducesCompleted': {reduces_done}}}}}"
+            );
+            let expected = if asked { json!(["m"]) } else { json!([]) };
+            assert_eq!(read("", &job)[4]["traffic"], expected, "{job}");
+        }
+    }
+
+    #[test]
+    fn a_map_that_ended_tells_its_container_and_its_bytes() {
+        let attempt = "{'taskAttempt': {'state': 'SUCCEEDED', 'assignedContainerId': 'c_1'}}";
+        let below = "/tasks/task_1_1_m_1/attempts/attempt_1_1_m_1_0";
+        assert_eq!(read(below, attempt), json!("c_1"));
+        for other in [
+            attempt.replace("SUCCEEDED", "RUNNING"),
+            attempt.replace("c_1", ""),
+            attempt.replace("c_1", &"c".repeat(81)),
+            attempt.replace("'c_1'", "7"),
+            "{'taskAttempt': 7}".to_owned(),
+        ] {
+            assert_eq!(read(below, &other), Value::Null, "{other}");
+        }
+        let counters = "{'jobTaskAttemptCounters': {'taskAttemptCounterGroup': [
+            {'counterGroupName': 'org.apache.hadoop.mapreduce.FileSystemCounter', 'counter': [
+              {'name': 'FILE_BYTES_READ', 'value': 9}, {'name': 'HDFS_BYTES_READ', 'value': 100},
+              {'name': 'S3A_BYTES_READ', 'value': '20'}]},
+            {'counterGroupName': 'org.apache.hadoop.mapreduce.TaskCounter', 'counter':
+              {'name': 'MAP_OUTPUT_MATERIALIZED_BYTES', 'value': 50}},
+            {'counterGroupName': 'mine', 'counter': {'name': 'MAP_OUTPUT_MATERIALIZED_BYTES',
+              'value': 1000}}]}}";
+        let below = format!("{below}/counters");
+        assert_eq!(read(&below, counters), json!([120, 50]));
+        assert_eq!(
+            read(&below, "{'jobTaskAttemptCounters': []}"),
+            json!([0, 0])
+        );
+    }
+
+    #[test]
+    fn ended_maps_tell_their_attempts_if_they_are_few() {
+        let task = |number: usize, attempt: &str| {
+            format!(
+                "{{'id': 'task_1_1_m_{number}', 'state': 'SUCCEEDED',
+                 'successfulAttempt': '{attempt}'}}"
+            )
+        };
+        let ended = |tasks: &[String]| {
+            let tasks = format!("{{'tasks': {{'task': [{}]}}}}", tasks.join(","));
+            read("/tasks", &tasks)["ended"].clone()
+        };
+        let honest = task(1, "attempt_1_1_m_1_0");
+        let row = json!([["task_1_1_m_1", "attempt_1_1_m_1_0"]]);
+        assert_eq!(ended(std::slice::from_ref(&honest)), row);
+        for (replaced, by) in [
+            ("SUCCEEDED", "RUNNING"),
+            ("m_1_0", "m_2_0"),
+            ("m_1_0", "m_1_0/../../conf"),
+            ("m_1_0", "m_1_"),
+            ("_m_", "_r_"),
+            ("task_1", "../1"),
+        ] {
+            assert_eq!(ended(&[honest.replace(replaced, by)]), json!([]), "{by}");
+        }
+        let many = |count: usize| -> Vec<String> {
+            let all = (0..count).map(|map| task(map, &format!("attempt_1_1_m_{map}_0")));
+            all.collect()
+        };
+        assert_eq!(ended(&many(32)).as_array().map(Vec::len), Some(32));
+        assert_eq!(ended(&many(33)), json!([]));
     }
 
     #[test]
@@ -246,7 +402,7 @@ mod tests {
         for job in ["{'job': 7}", "{'job': []}", "{}"] {
             assert_eq!(
                 read("", job),
-                json!([UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, [], []])
+                json!([UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, kinds(&[], &[], &[])])
             );
         }
         assert_eq!(percent(&json!(101)), None);
@@ -291,8 +447,9 @@ mod tests {
             ["task_1_0001_m_000000", 125, 20],
             ["task_1_0001_r_000003", 400, 30],
         ]);
-        assert_eq!(read("/tasks", tasks), rows);
-        assert_eq!(read("/tasks", "{'tasks': {}}"), json!([]));
+        assert_eq!(read("/tasks", tasks)["running"], rows);
+        let none = json!({ "running": [], "ended": [] });
+        assert_eq!(read("/tasks", "{'tasks': {}}"), none);
     }
 
     #[test]
@@ -304,7 +461,7 @@ mod tests {
         });
         let many: Vec<String> = many.collect();
         let many = format!("{{'tasks': {{'task': [{}]}}}}", many.join(","));
-        let rows = read("/tasks", &many);
+        let rows = &read("/tasks", &many)["running"];
         assert_eq!(rows.as_array().map(Vec::len), Some(RUNNING_MAX));
         assert_eq!(rows[0][0], "task_1_1_m_3");
     }

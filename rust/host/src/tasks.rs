@@ -1,7 +1,9 @@
-//! Which running tasks of a job its ApplicationMaster is asked about one by one, and what its list
-//! of tasks tells of the others. A list has the progress of each task in one answer, but neither
-//! its container nor whether it commits. Those need a question for each task, so a poll asks few.
+//! Which tasks of a job its ApplicationMaster is asked about one by one, and what its list of tasks
+//! tells of the others. A list has the progress of each task in one answer, but neither its
+//! container nor whether it commits, nor the bytes of an ended map. Those need questions for each
+//! task, so a poll asks few.
 
+use heddle_core::stage::entry::Wants;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -24,12 +26,21 @@ pub(crate) struct Look {
     state: Option<State>,
     /// Running attempts by task, as answered after the last look.
     answers: Option<BTreeMap<String, Vec<Attempt>>>,
+    /// Attempts of ended maps whose output was told after the last look.
+    outputs: Option<Vec<String>>,
+    /// The lists of tasks that were asked for.
+    lists: Vec<List>,
+    /// What policies want, and the kinds of tasks asked for it.
+    wants: BTreeMap<String, Vec<String>>,
+}
+
+/// What `replies` reads of a list.
+#[derive(Deserialize)]
+struct List {
     /// The running tasks: id, progress, start; the first to begin first.
-    listed: Vec<(String, u32, i64)>,
-    /// Whether samples of the reduces are wanted.
-    samples: bool,
-    /// Whether every task is wanted.
-    all: bool,
+    running: Vec<(String, u32, i64)>,
+    /// Ended maps and their attempts.
+    ended: Vec<(String, String)>,
 }
 
 /// The tasks that have been asked about and ran at the last look.
@@ -38,6 +49,8 @@ struct State {
     /// Number of this look.
     turn: u64,
     tasks: BTreeMap<String, Known>,
+    /// Attempts of ended maps whose output has been told.
+    outputs: BTreeSet<String>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -48,11 +61,42 @@ struct Known {
     attempt: Option<Attempt>,
 }
 
-/// Returns the next `state`, the tasks to `ask` about, and the attempts whose progress the list has
-/// `told`. Asks about samples first, then about tasks never asked about, those that may soon
-/// commit, and those that were asked about longest ago.
+impl State {
+    /// Returns the ended maps, each with its attempt, whose output has not been `told`.
+    fn unknown_outputs<'a>(
+        &mut self,
+        ended: impl Iterator<Item = &'a (String, String)>,
+        told: Vec<String>,
+    ) -> Vec<&'a (String, String)> {
+        let mut before = std::mem::take(&mut self.outputs);
+        before.extend(told);
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            ended.partition(|(_, attempt)| before.contains(attempt));
+        self.outputs = known
+            .into_iter()
+            .map(|(_, attempt)| attempt.clone())
+            .collect();
+        unknown
+    }
+}
+
+/// Returns the next `state`, the tasks to `ask` about, the attempts whose progress the list has
+/// `told`, and the ended maps whose `outputs` are not known: task and attempt. Asks about samples
+/// first, then about tasks never asked about, those that may soon commit, and those that were asked
+/// about longest ago.
 pub(crate) fn look(mut look: Look) -> Value {
+    let wanted = |want: Wants| {
+        look.wants
+            .get(want.name())
+            .is_some_and(|kinds| !kinds.is_empty())
+    };
+    let (all, samples) = (wanted(Wants::Tasks), wanted(Wants::Progress));
     let mut state = look.state.take().unwrap_or_default();
+    let ended = look.lists.iter().flat_map(|list| &list.ended);
+    let ended = ended.filter(|_| wanted(Wants::Traffic));
+    let outputs = state.unknown_outputs(ended, look.outputs.take().unwrap_or_default());
+    let running = look.lists.iter().flat_map(|list| &list.running);
+    let running: Vec<_> = running.collect();
     for (task, mut attempts) in look.answers.take().unwrap_or_default() {
         let one = attempts.len() == 1;
         let attempt = attempts.pop().filter(|_| one);
@@ -60,14 +104,14 @@ pub(crate) fn look(mut look: Look) -> Value {
         state.tasks.insert(task, Known { turn, attempt });
     }
     state.turn += 1;
-    let listed: BTreeSet<&String> = look.listed.iter().map(|(id, ..)| id).collect();
+    let listed: BTreeSet<&String> = running.iter().map(|(id, ..)| id).collect();
     state.tasks.retain(|id, _| listed.contains(id));
-    let reduces = look.listed.iter().filter(|(id, ..)| id.contains("_r_"));
-    let samples = reduces.take(if look.samples { SAMPLES } else { 0 });
+    let reduces = running.iter().filter(|(id, ..)| id.contains("_r_"));
+    let samples = reduces.take(if samples { SAMPLES } else { 0 });
     let mut ask: BTreeSet<&String> = samples.map(|(id, ..)| id).collect();
     let mut order: Vec<&String> = ask.iter().copied().collect();
-    if look.all {
-        let mut others: Vec<_> = look.listed.iter().collect();
+    if all {
+        let mut others = running.clone();
         others.sort_by_key(|(id, done, started)| {
             let known = state.tasks.get(id);
             let attempt = known.and_then(|known| known.attempt.as_ref());
@@ -82,14 +126,14 @@ pub(crate) fn look(mut look: Look) -> Value {
         ask.extend(&order);
     }
     let mut told: Vec<Attempt> = Vec::new();
-    for (id, done, _) in look.listed.iter().filter(|(id, ..)| !ask.contains(id)) {
+    for (id, done, _) in running.iter().filter(|(id, ..)| !ask.contains(id)) {
         let attempt = state.tasks.get_mut(id).and_then(|k| k.attempt.as_mut());
         if let Some(attempt) = attempt.filter(|attempt| attempt.1 != *done) {
             attempt.1 = *done;
             told.push(attempt.clone());
         }
     }
-    json!({ "state": state, "ask": order, "told": told })
+    json!({ "state": state, "ask": order, "told": told, "outputs": outputs })
 }
 
 #[cfg(test)]
@@ -105,9 +149,13 @@ mod tests {
         let listed = progress.iter().enumerate();
         let listed: Vec<_> = listed.map(|(i, done)| (id('m', i), *done, 10)).collect();
         ask(
-            json!({ "state": state, "answers": answers, "listed": listed, "samples": false,
-            "all": true }),
+            json!({ "state": state, "answers": answers, "lists": [list(&listed)],
+            "wants": {"tasks": ["m"], "progress": []} }),
         )
+    }
+
+    fn list(running: &[(String, u32, i32)]) -> Value {
+        json!({ "running": running, "ended": [] })
     }
 
     fn ask(question: Value) -> Value {
@@ -195,12 +243,40 @@ mod tests {
 
     #[test]
     fn samples_are_the_reduces_that_began_first() {
-        let listed: Vec<_> = (0..8).map(|i| (id('r', i), 0, i)).collect();
-        let samples = ask(json!({ "listed": listed, "samples": true, "all": false }));
+        let listed: Vec<_> = (0..8).map(|i| (id('r', i), 0, i as i32)).collect();
+        let samples = ask(json!({ "lists": [list(&listed)], "wants": {"progress": ["r"]} }));
         let first: Vec<_> = (0..SAMPLES).map(|i| id('r', i)).collect();
         assert_eq!(asked(&samples), first);
-        let all = ask(json!({ "listed": listed, "samples": true, "all": true }));
+        let wants = json!({ "progress": ["r"], "tasks": ["r"] });
+        let all = ask(json!({ "lists": [list(&listed)], "wants": wants }));
         assert_eq!(asked(&all).len(), 8, "each once");
         assert_eq!(asked(&all)[..SAMPLES], first);
+    }
+
+    #[test]
+    fn an_ended_map_is_asked_for_its_output_until_it_has_told() {
+        let attempt = |map: usize| format!("attempt_1_0001_m_{map:06}_0");
+        let look_again = |state: &Value, ended: &[usize], told: &[usize]| {
+            let ended: Vec<_> = ended.iter().map(|i| (id('m', *i), attempt(*i))).collect();
+            let told: Vec<_> = told.iter().map(|i| attempt(*i)).collect();
+            let list = json!({ "running": [], "ended": ended });
+            let wants = json!({ "traffic": ["m"] });
+            ask(json!({ "state": state, "outputs": told, "lists": [list], "wants": wants }))
+        };
+        let asked = |look: &Value| -> Vec<Value> {
+            let outputs = look["outputs"].as_array().expect("a list").iter();
+            outputs.map(|row| row[0].clone()).collect()
+        };
+        let first = look_again(&Value::Null, &[1, 2], &[]);
+        assert_eq!(asked(&first), [id('m', 1), id('m', 2)]);
+        assert_eq!(first["outputs"][0][1], attempt(1));
+        // The second did not answer.
+        let second = look_again(&first["state"], &[1, 2, 3], &[1]);
+        assert_eq!(asked(&second), [id('m', 2), id('m', 3)]);
+        let third = look_again(&second["state"], &[1, 2, 3], &[2, 3]);
+        assert_eq!(asked(&third), [] as [Value; 0]);
+        let list = json!({ "running": [], "ended": [(id('m', 1), attempt(1))] });
+        let unwanted = ask(json!({ "lists": [list], "wants": {"tasks": ["m"]} }));
+        assert_eq!(unwanted["outputs"], json!([]));
     }
 }

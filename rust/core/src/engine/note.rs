@@ -222,12 +222,17 @@ impl Engine {
         )
     }
 
-    /// Notes the progress of a running task.
+    /// Notes the progress of a running task, or the bytes of one whose container has ended.
     pub(super) fn note_task(&mut self, id: JobId, key: ContainerKey, facts: TaskFacts) {
         let now = self.now;
-        let job = self.cluster.job_mut(id);
-        let Some(container) = job.and_then(|job| job.containers.get_mut(&key)) else {
-            return self.ignore("unknown job or container", &(id, key));
+        let Some(job) = self.cluster.job_mut(id) else {
+            return self.ignore("unknown job", &id);
+        };
+        let Some(container) = job.containers.get_mut(&key) else {
+            return self.tell(|cluster| {
+                let job = cluster.job(id)?;
+                Some(Change::Outcome { job, key, facts })
+            });
         };
         // The clock of the task's node may be wrong: not before the launch, and not in the future.
         let begun_ms = container.launched_ms.unwrap_or(container.started_ms);

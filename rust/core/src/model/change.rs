@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Container, Job};
 use crate::model::share_tree::ShareTree;
-use crate::words::event::JobCounters;
+use crate::words::event::{JobCounters, TaskFacts};
 use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::kind::Kind;
@@ -117,6 +117,12 @@ pub enum Change<'a> {
         key: ContainerKey,
         /// The container, with that progress.
         container: &'a Container,
+    },
+    /// The bytes of a task became known whose container is not here, because it has ended.
+    Outcome {
+        job: &'a Job,
+        key: ContainerKey,
+        facts: TaskFacts,
     },
     /// Blocks of a job's input became known.
     Blocks {

@@ -30,7 +30,7 @@ use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
 use crate::stage::place::{Place, PlaceEntry, Ranking};
 use crate::words::event::JobCounters;
-use crate::words::ids::{JobId, Locality, Millis, NodeId, PlaceId};
+use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
 use crate::words::keys::{ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 use capacity::Capacity;
@@ -323,13 +323,19 @@ impl ShuffleWatcher {
         }
     }
 
-    fn ended(&mut self, job: &Job, kind: Kind, rack: PlaceId, succeeded: Option<&Container>) {
+    fn ended(
+        &mut self,
+        job: &Job,
+        kind: Kind,
+        rack: PlaceId,
+        succeeded: Option<(ContainerKey, &Container)>,
+    ) {
         let Some(state) = self.jobs.get_mut(&job.facts.job) else {
             return;
         };
         match (kind, succeeded) {
-            (Kind::Map, Some(container)) => {
-                state.map_done(rack, &container.task);
+            (Kind::Map, Some((key, container))) => {
+                state.map_done(key, rack, &container.task);
                 let maps = tasks(job, Kind::Map);
                 let unread = u64::from(maps.saturating_sub(job.done[Kind::Map as usize])) + 1;
                 for preferred in state.plan.iter_mut().flatten() {
@@ -378,15 +384,15 @@ impl ShuffleWatcher {
             Change::Ended {
                 job,
                 kind,
+                key,
                 container,
                 succeeded,
-                ..
             } if !container.am => {
                 if succeeded && kind == Kind::Map {
                     self.uplinks.map_ended(container, world.now);
                 }
                 if let Some(rack) = rack(container.node) {
-                    self.ended(job, kind, rack, succeeded.then_some(container));
+                    self.ended(job, kind, rack, succeeded.then_some((key, container)));
                 }
                 (job, kind)
             }
@@ -474,12 +480,15 @@ impl Stage for ShuffleWatcher {
             Change::Counters { job, counters } => {
                 self.uplinks.counted(world.now, job.facts.job, counters);
                 if let Some(state) = self.jobs.get_mut(&job.facts.job) {
-                    state.counted = (
-                        counters.input_bytes as f64,
-                        counters.map_output_bytes as f64,
-                    );
+                    state.counted(counters);
                 }
                 self.refresh(job, stale);
+            }
+            Change::Outcome { job, key, facts } => {
+                let state = self.jobs.get_mut(&job.facts.job);
+                if state.is_some_and(|state| state.map_reported(key, &facts)) {
+                    self.refresh(job, stale);
+                }
             }
             Change::Shuffled { node, sent_bytes } => {
                 self.uplinks.sent(world.now, node, sent_bytes);

@@ -6,12 +6,15 @@ use super::traffic::PerRack;
 use super::{nass, sarp};
 use crate::model::job::Job;
 use crate::model::programs::Lesson;
-use crate::words::event::TaskFacts;
-use crate::words::ids::{Millis, PlaceId};
+use crate::words::event::{JobCounters, TaskFacts};
+use crate::words::ids::{ContainerKey, Millis, PlaceId};
 use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// The most maps of a job whose bytes are awaited. The host asks about the maps of jobs with few.
+const AWAITED_MAX: usize = 64;
 
 /// Bytes shuffled per byte of input, learnt of a program.
 #[derive(Clone, Copy, Debug)]
@@ -47,17 +50,21 @@ pub(super) struct JobState {
     pub(super) plan: Option<Vec<Preferred>>,
     /// `TentativeReducePerRack`, as parts of all reduces.
     pub(super) tentative: PerRack,
-    /// Bytes that completed maps read and wrote.
+    /// Bytes that completed maps read and wrote, of those that told.
     read: f64,
     written: f64,
     /// Bytes that all maps read and wrote, as the ApplicationMaster counts.
-    pub(super) counted: (f64, f64),
+    counted: (f64, f64),
     /// Racks that held any of its input when it was planned.
     #[serde(skip)]
     pub(super) sources: Vec<PlaceId>,
-    /// Output of completed maps by rack, and their number.
+    /// Output of completed maps by rack, of those that told, and the number of the others.
     output: PerRack,
-    maps_on: PerRack,
+    silent: PerRack,
+    /// How many maps told their bytes.
+    told: u32,
+    /// The racks of the last maps that ended without telling: their bytes may still come.
+    awaited: BTreeMap<ContainerKey, PlaceId>,
     /// `PreferredReducesPerRack`, as parts of all reduces.
     basis: PerRack,
     finished: BTreeMap<PlaceId, u32>,
@@ -102,11 +109,40 @@ impl JobState {
     }
 
     /// Records that a map on `rack` succeeded.
-    pub(super) fn map_done(&mut self, rack: PlaceId, task: &TaskFacts) {
+    pub(super) fn map_done(&mut self, key: ContainerKey, rack: PlaceId, task: &TaskFacts) {
+        if task.input_bytes + task.output_bytes > 0 {
+            return self.map_told(rack, task);
+        }
+        *self.silent.entry(rack).or_default() += 1.0;
+        self.awaited.insert(key, rack);
+        if self.awaited.len() > AWAITED_MAX {
+            self.awaited.pop_first();
+        }
+    }
+
+    /// Records the bytes of a map that has ended before; returns whether they were awaited.
+    pub(super) fn map_reported(&mut self, key: ContainerKey, task: &TaskFacts) -> bool {
+        let Some(rack) = self.awaited.remove(&key) else {
+            return false;
+        };
+        *self.silent.entry(rack).or_default() -= 1.0;
+        self.map_told(rack, task);
+        true
+    }
+
+    fn map_told(&mut self, rack: PlaceId, task: &TaskFacts) {
         self.read += task.input_bytes as f64;
         self.written += task.output_bytes as f64;
         *self.output.entry(rack).or_default() += task.output_bytes as f64;
-        *self.maps_on.entry(rack).or_default() += 1.0;
+        self.told += 1;
+    }
+
+    /// Records the bytes of all maps.
+    pub(super) fn counted(&mut self, counters: JobCounters) {
+        self.counted = (
+            counters.input_bytes as f64,
+            counters.map_output_bytes as f64,
+        );
     }
 
     /// Records that a reduce starts or stops running on `rack`.
@@ -137,7 +173,7 @@ impl JobState {
     pub(super) fn placed(&self) -> (PerRack, PerRack) {
         let mut running = PerRack::new();
         self.add_running(&mut running);
-        (self.intermediate().clone(), running)
+        (self.intermediate(), running)
     }
 
     /// Adds its running reduces by rack.
@@ -157,13 +193,18 @@ impl JobState {
         self.observed_ratio().unwrap_or(self.start_ratio)
     }
 
-    /// Returns the map output by rack; without reported bytes every map counts as one.
-    fn intermediate(&self) -> &PerRack {
-        if self.read + self.written > 0.0 {
-            &self.output
-        } else {
-            &self.maps_on
+    /// Returns the map output by rack. A map that did not tell counts as the mean of those that
+    /// did; if none did, as one.
+    fn intermediate(&self) -> PerRack {
+        let mean = match self.told {
+            0 => 1.0,
+            told => self.written / f64::from(told),
+        };
+        let mut output = self.output.clone();
+        for (rack, maps) in self.silent.iter().filter(|(_, maps)| **maps > 0.0) {
+            *output.entry(*rack).or_default() += maps * mean;
         }
+        output
     }
 
     /// Recomputes the answers and tells whether they changed.
@@ -176,7 +217,7 @@ impl JobState {
         self.heavy = nass::is_heavy(self.ratio());
         if job.running[Kind::Reduce as usize] + job.done[Kind::Reduce as usize] == 0 {
             self.basis = sarp::prefer(&sarp::Question {
-                intermediate: self.intermediate(),
+                intermediate: &self.intermediate(),
                 reduces: 1.0,
                 completed: f64::from(job.done[Kind::Map as usize])
                     / f64::from(tasks(job, Kind::Map).max(1)),

@@ -4,11 +4,13 @@ import static org.junit.Assert.assertEquals;
 
 import io.heddle.integration.cluster.Applications;
 import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.Topology;
 import io.heddle.integration.jobs.Corpus;
 import io.heddle.integration.jobs.Gate;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
+import java.util.Arrays;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -29,15 +31,21 @@ final class HeldJob {
   private final int mapCount;
   private final Job job;
 
-  /** Submits it to this user's queue. */
+  /**
+   * Submits it to this user's queue; a map for each of these numbers of lines. Each host has all
+   * input, so that a node that has room gets the largest map first.
+   */
   HeldJob(
-      ClusterRule cluster, String user, String name, int maps, int reduces,
+      ClusterRule cluster, String user, String name, int[] lines, int reduces,
       Consumer<Configuration> change)
       throws Exception {
     this.cluster = cluster;
-    mapCount = maps;
+    mapCount = lines.length;
     Path folder = ClusterRule.path(name);
-    corpus = Corpus.write(cluster.fileSystem(), new Path(folder, "in"), maps, 200, name.hashCode());
+    corpus =
+        Corpus.write(
+            cluster.fileSystem(), new Path(folder, "in"), lines, Topology.HOSTS.size(),
+            name.hashCode());
     output = new Path(folder, "out");
     this.maps = new Gate(cluster.fileSystem(), new Path(folder, "maps"));
     this.reduces = new Gate(cluster.fileSystem(), new Path(folder, "reduces"));
@@ -56,6 +64,20 @@ final class HeldJob {
               made.getConfiguration().unset(MRJobConfig.COMBINE_CLASS_ATTR);
               return made;
             });
+  }
+
+  /** Submits one with equal maps. */
+  HeldJob(
+      ClusterRule cluster, String user, String name, int maps, int reduces,
+      Consumer<Configuration> change)
+      throws Exception {
+    this(cluster, user, name, lines(maps), reduces, change);
+  }
+
+  private static int[] lines(int maps) {
+    int[] lines = new int[maps];
+    Arrays.fill(lines, 200);
+    return lines;
   }
 
   Job job() {

@@ -215,17 +215,37 @@ public class LinksTest {
    */
   @Test
   public void reducesGoWhereMostMapOutputIs() throws Exception {
+    reducesGoWhereMostMapOutputIs(
+        "skewed", new int[] {200, 200, 200, 200}, new int[][] {{0, 1, 0, 2}, {3, 2, 3, 1}});
+  }
+
+  /**
+   * SW-21 by bytes: one map has most of a job's output, and its three others are on the other rack.
+   * MapReduce runs the largest first.
+   */
+  @Test
+  public void reducesGoWhereTheLargestMapWas() throws Exception {
+    reducesGoWhereMostMapOutputIs(
+        "uneven", new int[] {4_000, 100, 100, 100}, new int[][] {{0, 2, 3, 2}, {3, 1, 0, 1}});
+  }
+
+  /**
+   * Runs two jobs of four maps with these numbers of lines on these hosts. The first job's reduces
+   * must go to the first rack, the second's to the second.
+   */
+  private void reducesGoWhereMostMapOutputIs(String name, int[] lines, int[][] places)
+      throws Exception {
     configure(configuration(1e12));
     fill();
     String[] hosts = Topology.HOSTS.toArray(new String[0]);
     List<HeldJob> jobs = new ArrayList<>();
-    int[][] places = {{0, 1, 0, 2}, {3, 2, 3, 1}};
     int tasks = 0;
     for (int[] racks : places) {
-      HeldJob job = submit("skewed-" + jobs.size(), 4, 4, conf -> {
+      HeldJob job = new HeldJob(CLUSTER, "ann", name + "-" + jobs.size(), lines, 4, conf -> {
         large(conf);
         conf.set(MRJobConfig.JOB_TAGS, "heddle:shuffle-ratio=2");
       });
+      submitted.add(job);
       job.awaitPending();
       jobs.add(job);
       for (int host : racks) {
@@ -241,6 +261,9 @@ public class LinksTest {
     for (HeldJob job : jobs) {
       job.awaitPending();
     }
+    Await.until(
+        "the ApplicationMasters tell the output of each map", ClusterRule.JOB_SECONDS,
+        () -> jobsThatTold(lines.length) == jobs.size(), () -> place().path("jobs").toString());
     tasks = 0;
     for (int host : new int[] {2, 0, 3, 1, 2, 0, 3, 1}) {
       makeRoom(hosts[host]);
@@ -260,6 +283,14 @@ public class LinksTest {
       Slots.measured("part of the shuffle across racks: %.2f", crossing);
       assertTrue("crossing: " + crossing, crossing < 0.45);
     }
+  }
+
+  private static int jobsThatTold(int maps) {
+    int jobs = 0;
+    for (JsonNode job : place().path("jobs")) {
+      jobs += job.path("told").asInt() == maps ? 1 : 0;
+    }
+    return jobs;
   }
 
   private HeldJob submit(String name, int maps, int reduces, Consumer<Configuration> change)

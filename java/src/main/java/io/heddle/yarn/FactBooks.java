@@ -56,6 +56,16 @@ final class FactBooks implements Fact.Listener {
   }
 
   @Override
+  public void output(WatchedJob watched, ContainerId id, long readBytes, long writtenBytes) {
+    HeddleJob job = current(watched);
+    // The container has ended; the engine knows its own. One of an earlier attempt is none of them.
+    if (job != null && id.getApplicationAttemptId().getApplicationId().equals(
+        watched.applicationId())) {
+      engine.out().taskOutput(job.id(), ContainerKeys.of(id), readBytes, writtenBytes);
+    }
+  }
+
+  @Override
   public void shuffled(NodeId id, long bytes) {
     HeddleNode node = books.node(id);
     if (node != null) {

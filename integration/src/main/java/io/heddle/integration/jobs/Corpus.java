@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -40,14 +41,22 @@ public final class Corpus {
    */
   public static Corpus write(FileSystem fs, Path folder, int files, int linesPerFile, long seed)
       throws IOException {
+    int[] lines = new int[files];
+    Arrays.fill(lines, linesPerFile);
+    return write(fs, folder, lines, fs.getDefaultReplication(folder), seed);
+  }
+
+  /** Writes a corpus of files that have these numbers of lines. */
+  public static Corpus write(
+      FileSystem fs, Path folder, int[] linesOfFiles, int replicas, long seed) throws IOException {
     Corpus corpus = new Corpus(folder);
     Random random = new Random(seed);
-    for (int file = 0; file < files; file++) {
+    for (int file = 0; file < linesOfFiles.length; file++) {
       Path path = new Path(folder, String.format("text-%03d", file));
       try (BufferedWriter writer =
           new BufferedWriter(
-              new OutputStreamWriter(fs.create(path, false), StandardCharsets.UTF_8))) {
-        for (int line = 0; line < linesPerFile; line++) {
+              new OutputStreamWriter(fs.create(path, (short) replicas), StandardCharsets.UTF_8))) {
+        for (int line = 0; line < linesOfFiles[file]; line++) {
           writer.write(corpus.nextLine(random));
           writer.write('\n');
         }

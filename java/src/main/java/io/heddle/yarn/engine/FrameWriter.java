@@ -202,13 +202,22 @@ public final class FrameWriter {
   public void task(int job, long key, int perMille, long sinceMs, boolean commits) {
     int flags = (sinceMs > 0 ? FrameLayout.TASK_EXECUTING : 0)
         | (commits ? FrameLayout.TASK_COMMITTING : 0);
-    int at = jobRecord(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
-    buffer.putLong(at + FrameLayout.TASK_KEY, key);
+    int at = taskOutput(job, key, 0, 0);
     buffer.putInt(at + FrameLayout.TASK_PROGRESS_PER_MILLE, perMille);
     buffer.putInt(at + FrameLayout.TASK_FLAGS, flags);
-    buffer.putLong(at + FrameLayout.TASK_INPUT_BYTES, 0);
-    buffer.putLong(at + FrameLayout.TASK_OUTPUT_BYTES, 0);
     buffer.putLong(at + FrameLayout.TASK_EXECUTING_SINCE_MS, sinceMs);
+  }
+
+  /** Writes the bytes of a task that has ended; returns the record's offset. */
+  public int taskOutput(int job, long key, long readBytes, long writtenBytes) {
+    int at = jobRecord(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
+    buffer.putLong(at + FrameLayout.TASK_KEY, key);
+    buffer.putInt(at + FrameLayout.TASK_PROGRESS_PER_MILLE, 1_000);
+    buffer.putInt(at + FrameLayout.TASK_FLAGS, 0);
+    buffer.putLong(at + FrameLayout.TASK_INPUT_BYTES, readBytes);
+    buffer.putLong(at + FrameLayout.TASK_OUTPUT_BYTES, writtenBytes);
+    buffer.putLong(at + FrameLayout.TASK_EXECUTING_SINCE_MS, 0);
+    return at;
   }
 
   public void containerLaunched(int job, long key, long launchedMs) {

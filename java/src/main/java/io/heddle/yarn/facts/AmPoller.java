@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
@@ -25,7 +26,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Polls the web service of MapReduce ApplicationMasters for their tasks' numbers and progress.
  * Fetches counters only if a policy uses traffic, and single tasks only if one extrapolates from
- * samples or takes containers back.
+ * samples, takes containers back, or places reduces by the output of few maps.
  *
  * <p>The job's own code registered the address, so only its port is trusted. The poll goes to the
  * node where YARN started the ApplicationMaster, over plain HTTP and without credentials.
@@ -167,19 +168,24 @@ final class AmPoller {
 
   /** Polls single tasks. An error does not fail the poll, which already has the totals. */
   private void askTasks(JobWatch watch, URI job, JsonNode totals, long untilMs) {
-    boolean all = queues.wants().contains(TASKS);
-    boolean samples = queues.wants().contains(PROGRESS) && totals.path(4).size() > 0;
-    if (!all && !samples) {
+    ObjectNode wants = SetupJson.object();
+    Set<String> kinds = new TreeSet<>();
+    for (String want : queues.wants()) {
+      JsonNode kindsWanted = totals.path(4).path(want);
+      wants.set(want, kindsWanted.isArray() ? kindsWanted : SetupJson.array());
+      kindsWanted.forEach(kind -> kinds.add(kind.asText()));
+    }
+    if (kinds.isEmpty()) {
       return;
     }
     try {
-      ArrayNode listed = SetupJson.array();
-      for (JsonNode kind : totals.path(all ? 5 : 4)) {
-        listed.addAll((ArrayNode) fetcher.get(below(job, "/tasks?type=" + kind.asText())));
+      ArrayNode lists = SetupJson.array();
+      for (String kind : kinds) {
+        lists.add(fetcher.get(below(job, "/tasks?type=" + kind)));
       }
       tellTasks(watch, job, SetupJson.ask("tasks", "state", watch.tasks().get("state"),
-          "answers", watch.tasks().get("answers"), "listed", listed, "samples", samples,
-          "all", all), untilMs);
+          "answers", watch.tasks().get("answers"), "outputs", watch.tasks().get("outputs"),
+          "lists", lists, "wants", wants), untilMs);
     } catch (IOException e) {
       LOG.debug("{} does not report single tasks", watch.id(), e);
     }
@@ -190,6 +196,7 @@ final class AmPoller {
     ObjectNode tasks = SetupJson.object();
     tasks.set("state", seen.get("state"));
     ObjectNode answers = tasks.putObject("answers");
+    ArrayNode outputs = tasks.putArray("outputs");
     watch.setTasks(tasks);
     seen.path("told").forEach(attempt -> tell(watch, attempt));
     for (JsonNode task : seen.path("ask")) {
@@ -200,10 +207,24 @@ final class AmPoller {
       answers.set(task.asText(), attempts);
       attempts.forEach(attempt -> tell(watch, attempt));
     }
+    for (JsonNode ended : seen.path("outputs")) {
+      if (Time.monotonicNow() >= untilMs) {
+        return;
+      }
+      URI attempt = below(job, "/tasks/" + ended.path(0).asText() + "/attempts/"
+          + ended.path(1).asText());
+      ContainerId container = containerOf(fetcher.get(attempt));
+      JsonNode bytes = fetcher.get(below(attempt, "/counters"));
+      if (container != null) {
+        found.accept(to -> to.output(watch.job(), container, bytes.path(0).asLong(),
+            bytes.path(1).asLong()));
+      }
+      outputs.add(ended.path(1));
+    }
   }
 
   private void tell(JobWatch watch, JsonNode attempt) {
-    ContainerId container = containerOf(attempt);
+    ContainerId container = containerOf(attempt.path(0));
     if (container == null) {
       return;
     }
@@ -216,10 +237,10 @@ final class AmPoller {
         attempt.path(3).asBoolean()));
   }
 
-  /** Returns the container of an attempt, or null. */
-  static ContainerId containerOf(JsonNode attempt) {
+  /** Returns the container with this name, or null if it is none. */
+  static ContainerId containerOf(JsonNode name) {
     try {
-      return ContainerId.fromString(attempt.path(0).asText());
+      return ContainerId.fromString(name.asText());
     } catch (IllegalArgumentException e) {
       return null;
     }

@@ -25,6 +25,9 @@ public interface Fact {
      */
     void task(WatchedJob job, ContainerId id, int perMille, long sinceMs, boolean commits);
 
+    /** Receives the bytes that a map has read and written, which ran in this container. */
+    void output(WatchedJob job, ContainerId id, long readBytes, long writtenBytes);
+
     /** Receives the bytes of map output that a node has sent. */
     void shuffled(NodeId id, long bytes);
   }

@@ -9,12 +9,12 @@ import org.junit.Test;
 /** Addresses of ApplicationMasters, and what follows from their answers. */
 public class AmPollerTest {
   @Test
-  public void anAttemptWithoutAContainerIsNone() {
+  public void onlyTheNameOfAContainerIsOne() {
     assertEquals("container_1_0001_01_000005", AmPoller.containerOf(
-        SetupJson.read("[\"container_1_0001_01_000005\", 400, 1234]")).toString());
-    assertNull(AmPoller.containerOf(SetupJson.read("[\"x\", 400, -1]")));
-    assertNull(AmPoller.containerOf(SetupJson.read("null")));
-    assertNull(AmPoller.containerOf(SetupJson.read("[7]")));
+        SetupJson.read("\"container_1_0001_01_000005\"")).toString());
+    for (String none : new String[] {"\"x\"", "null", "7", "[]"}) {
+      assertNull(none, AmPoller.containerOf(SetupJson.read(none)));
+    }
   }
 
   @Test

@@ -105,4 +105,44 @@ public class TaskFactsTest {
       assertEquals("500 false", told(liar, own.get(1)));
     }
   }
+
+  /** Reduces go where map output is. Of few maps each is asked once, after it has ended. */
+  @Test
+  public void endedMapsTellTheirOutput() throws Exception {
+    try (LoopbackServer server = new LoopbackServer();
+        TestCluster cluster = new TestCluster(
+            fast("{\"policy\": \"shufflewatcher\", \"heartbeat_fill\": 1.0}"))) {
+      Job job = new Job(cluster, cluster.node("localhost", 8 * GB), "MAPREDUCE", server.url());
+      List<Container> maps = job.run(MAP, 2);
+      String attempt = "attempt_1_0001_m_000000_0";
+      String path = job.path() + "/tasks/" + mapOf(0) + "/attempts/" + attempt;
+      server.answer(job.path() + "/counters", "{}");
+      server.answer(job.path() + "/tasks?type=m", json("{'tasks': {'task': [{'id': '" + mapOf(0)
+          + "', 'state': 'SUCCEEDED', 'successfulAttempt': '" + attempt + "'}, {'id': '" + mapOf(1)
+          + "', 'state': 'SUCCEEDED', 'successfulAttempt': '../../conf'}]}}"));
+      server.answer(path, json("{'taskAttempt': {'state': 'SUCCEEDED', 'assignedContainerId': '"
+          + maps.get(0).getId() + "'}}"));
+      server.answer(path + "/counters", json("{'jobTaskAttemptCounters': {"
+          + "'taskAttemptCounterGroup': [{"
+          + "'counterGroupName': 'org.apache.hadoop.mapreduce.TaskCounter', 'counter':"
+          + " [{'name': 'MAP_OUTPUT_MATERIALIZED_BYTES', 'value': 700}]}]}}"));
+      cluster.completed(job.node, maps.get(0));
+      cluster.completed(job.node, maps.get(1));
+      job.await("both maps ended", () -> job.look().get("done").get(0).asInt() == 2);
+      server.answer(job.path(), totals(2, 2, 1, 0));
+      job.await("the output of one", () -> placed(job).path("told").asInt() == 1);
+      assertEquals(700, placed(job).path("output").elements().next().asInt());
+      assertEquals("of the other", 1, placed(job).path("silent").elements().next().asInt());
+      job.await("more polls", () -> {
+        job.look();
+        return asked(server, job.path()) > 5;
+      });
+      assertEquals("asked once", 1, asked(server, path));
+    }
+  }
+
+  private static JsonNode placed(Job job) {
+    job.look();
+    return job.cluster.request(SetupJson.request("stages")).path("place").path("jobs").path("0");
+  }
 }

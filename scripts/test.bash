@@ -484,7 +484,7 @@ run_tests() {
     local class=$1 versions part start=$SECONDS
     read -r -a versions <<<"$2"
     shift 2
-    # Ten times as many random files for the stock schedulers and Heddle, twice as long a swarm.
+    # Ten times as many random files for the stock schedulers and Heddle, and seeds of the swarm.
     [ ! "$TEST_ALL" ] || export HEDDLE_TEST_ALL=1
     # A clone in which nothing is compiled: what rustc notes for the next compilation costs a third
     # more. Later, cargo would compile everything again without it.

@@ -12,7 +12,7 @@ use heddle_sim::Policy;
 use std::time::Instant;
 
 /// Seeds per composition in an ordinary test run.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 20;
 
 /// One seed in this many runs twice: the same seed must give the same decisions.
 const REPEAT_EVERY: u64 = 20;

@@ -26,8 +26,8 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// How many seeds to run where `usual` are run otherwise: `./x test --all` takes twice as many.
+/// How many seeds to run where `usual` are run otherwise: `./x test --all` takes ten times as many.
 fn seeds(usual: u64) -> u64 {
     let all = std::env::var_os("HEDDLE_TEST_ALL").is_some();
-    number("HEDDLE_SEEDS").unwrap_or(if all { 2 * usual } else { usual })
+    number("HEDDLE_SEEDS").unwrap_or(if all { 10 * usual } else { usual })
 }

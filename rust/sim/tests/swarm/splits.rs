@@ -1,13 +1,14 @@
 //! The same events give the same decisions, however they are split into steps, run after run.
 
 use crate::features::Features;
+use crate::seeds;
 use crate::world::{Options, World};
 use heddle_core::words::event::Decision;
 use heddle_core::{Engine, Setup};
 use heddle_sim::{Passage, Policy, digest};
 
-/// Seeds per composition.
-const SEEDS: u64 = 12;
+/// Seeds per composition in an ordinary test run.
+const SEEDS: u64 = 4;
 
 /// Replays a record with each step split into steps of at most `most` events.
 fn replay(record: &[Passage], most: usize) -> (u64, usize) {
@@ -43,7 +44,7 @@ fn replay(record: &[Passage], most: usize) -> (u64, usize) {
 #[test]
 fn however_events_are_cut_into_steps_the_decisions_are_the_same() {
     for policy in Policy::all() {
-        for seed in 0..SEEDS {
+        for seed in 0..seeds(SEEDS) {
             let mut options = Options::swarm(seed, policy);
             // The limit on decisions applies per step, so there the split does matter.
             options.features = Features {

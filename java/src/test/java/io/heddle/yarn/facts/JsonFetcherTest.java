@@ -109,7 +109,8 @@ public class JsonFetcherTest {
     try (LoopbackServer server = new LoopbackServer().answer(
         "/a?b=c", "{\"job\": {\"mapsTotal\": 7, \"reducesTotal\": \"2\"}}")) {
       JsonNode totals = fetcher.get(URI.create(server.url() + "/a?b=c"));
-      assertEquals("[7,2,-1,-1,[],[\"m\",\"r\"]]", totals.toString());
+      assertEquals("[7,2,-1,-1,{\"progress\":[],\"tasks\":[\"m\",\"r\"],\"traffic\":[]}]",
+          totals.toString());
     }
   }
 

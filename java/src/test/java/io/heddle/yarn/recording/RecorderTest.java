@@ -8,15 +8,29 @@ import static org.junit.Assert.assertTrue;
 import io.heddle.yarn.TestCluster;
 import io.heddle.yarn.engine.Journal;
 import java.io.File;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
@@ -26,6 +40,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmissionData;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
@@ -97,9 +113,27 @@ public class RecorderTest {
   }
 
   private static RMApp submit(MockRM rm) throws Exception {
-    return MockRMAppSubmitter.submit(rm, MockRMAppSubmissionData.Builder
-        .createWithMemory(GB, rm).withAppName("test").withUser("alice").withQueue("default")
-        .withUnmanagedAM(false).build());
+    return MockRMAppSubmitter.submit(rm, submission(rm).build());
+  }
+
+  private static MockRMAppSubmissionData.Builder submission(MockRM rm)
+      throws IOException {
+    return MockRMAppSubmissionData.Builder.createWithMemory(GB, rm).withAppName("test")
+        .withUser("alice").withQueue("default").withUnmanagedAM(false);
+  }
+
+  /** Launches an application, whichever thread places its ApplicationMaster and when. */
+  private static MockAM launch(MockRM rm, MockNM node) throws Exception {
+    RMApp app = MockRMAppSubmitter.submit(rm,
+        submission(rm).withWaitForAppAcceptedState(false).build());
+    rm.waitForState(app.getApplicationId(), RMAppState.ACCEPTED);
+    ApplicationAttemptId attempt = app.getCurrentAppAttempt().getAppAttemptId();
+    heartbeat(rm, node);
+    rm.waitForState(attempt, RMAppAttemptState.ALLOCATED);
+    MockAM am = rm.sendAMLaunched(attempt);
+    rm.waitForState(attempt, RMAppAttemptState.LAUNCHED);
+    am.registerAppAttempt();
+    return am;
   }
 
   /** A heartbeat after the work of the Fair Scheduler's own thread. */
@@ -308,5 +342,99 @@ public class RecorderTest {
       assertEquals(2, script(rm));
     }
     assertFalse(new File(journal.getPath() + ".000001.000001").exists());
+  }
+
+  /**
+   * ApplicationMasters call, nodes report and the Fair Scheduler's own thread places, all at once.
+   * Each container is there once, and its end comes after its start. RecordingTest has the Capacity
+   * Scheduler's threads.
+   */
+  @Test
+  public void manyThreadsLeaveAWholeJournal() throws Exception {
+    final int masters = 6;
+    final int containers = 40;
+    Configuration conf = recorded();
+    conf.setBoolean("yarn.scheduler.fair.continuous-scheduling-enabled", true);
+    // It places only what its last update has seen.
+    conf.setLong("yarn.scheduler.fair.update-interval-ms", 10);
+    Set<String> got = ConcurrentHashMap.newKeySet();
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try (MockRM rm = start(conf)) {
+      List<MockNM> nodes = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        nodes.add(rm.registerNode("a" + i + ":1234", 16 * GB, 64));
+      }
+      rm.drainEvents();
+      List<MockAM> all = new ArrayList<>();
+      for (int i = 0; i < masters; i++) {
+        all.add(launch(rm, nodes.get(i % nodes.size())));
+      }
+      AtomicBoolean over = new AtomicBoolean();
+      List<Future<?>> reports = new ArrayList<>();
+      for (MockNM node : nodes) {
+        reports.add(threads.submit(() -> {
+          while (!over.get()) {
+            node.nodeHeartbeat(true);
+            // Faster than the ResourceManager works, its queue of events would only grow.
+            Thread.sleep(2);
+          }
+          return null;
+        }));
+      }
+      List<Future<?>> calls = new ArrayList<>();
+      for (int i = 0; i < masters; i++) {
+        int job = i;
+        calls.add(threads.submit(() -> takeAndGiveBack(all.get(job), job, containers, got)));
+      }
+      try {
+        for (Future<?> call : calls) {
+          call.get(300, TimeUnit.SECONDS);
+        }
+      } finally {
+        over.set(true);
+      }
+      for (Future<?> report : reports) {
+        report.get(60, TimeUnit.SECONDS);
+      }
+      rm.drainEvents();
+    } finally {
+      threads.shutdownNow();
+    }
+    Set<String> running = new HashSet<>();
+    Set<String> ended = new HashSet<>();
+    Pattern line = Pattern.compile("job (\\d+) (runs|ended) (\\d+) (on|with).*");
+    for (String text : JournalFile.read(journal, 1).lines) {
+      Matcher matcher = line.matcher(text);
+      if (matcher.matches()) {
+        String container = matcher.group(1) + "/" + matcher.group(3);
+        boolean starts = matcher.group(2).equals("runs");
+        assertTrue(text, starts ? running.add(container) : running.contains(container));
+        assertTrue(text, starts || ended.add(container));
+      }
+    }
+    assertTrue(got.size() + " containers", got.size() >= masters * containers);
+    assertTrue("started", running.containsAll(got));
+    assertTrue("ended", ended.containsAll(got));
+  }
+
+  /** Asks for containers and gives each back, until it has got this many; notes all of them. */
+  private static Void takeAndGiveBack(MockAM am, int job, int count, Set<String> got)
+      throws Exception {
+    List<ContainerId> back = new ArrayList<>();
+    for (int taken = 0; taken < count || !back.isEmpty();) {
+      List<ResourceRequest> asks = new ArrayList<>();
+      if (taken < count) {
+        asks.add(TestCluster.any(MAP, GB, 2));
+      }
+      List<Container> containers = am.allocate(asks, back).getAllocatedContainers();
+      back = new ArrayList<>();
+      Thread.sleep(1);
+      for (Container container : containers) {
+        got.add(job + "/" + (container.getId().getContainerId() & 0xFFFF));
+        back.add(container.getId());
+        taken++;
+      }
+    }
+    return null;
   }
 }

@@ -90,7 +90,9 @@ public class CompositionTest {
 
   /** Runs in a queue with half of the slots, which it must first take from the others. */
   private void checkSizes() throws Exception {
-    CompletableFuture<Long> big = run("big", 16, 6);
+    // On a busy machine a start takes seconds, which must not make the small job's tasks look as
+    // long.
+    CompletableFuture<Long> big = run("big", 16, 20);
     slots.await("the big job is asked for", () -> shells() == 1);
     CompletableFuture<Long> small = run("small", 10, 1);
     long smallNanos = small.get();

@@ -115,27 +115,34 @@ fn sent(root: &Value) -> Option<i64> {
     sent.find(|&sent| sent != UNKNOWN)
 }
 
+/// The group, the name and the values of each counter. Leaves out the local file system: it is no
+/// traffic and no input.
+fn counters(groups: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+    list(groups)
+        .iter()
+        .flat_map(|group| {
+            let group_name = text(&group["counterGroupName"]);
+            let counters = list(&group["counter"]).iter();
+            counters.map(move |counter| (group_name, text(&counter["name"]), counter))
+        })
+        .filter(|(group, name, _)| *group != FILES || !name.starts_with("FILE_"))
+}
+
 fn moved(root: &Value) -> [i64; 4] {
     let (mut input, mut map_output, mut shuffled, mut written) = (0i64, 0, 0, 0i64);
-    for group in list(&root["jobCounters"]["counterGroup"]) {
-        let group_name = text(&group["counterGroupName"]);
-        for counter in list(&group["counter"]) {
-            let name = text(&counter["name"]);
-            let value = |which: &str| number(&counter[which]).max(0);
-            let total = value("totalCounterValue");
-            match (group_name, name) {
-                // The local file system is no traffic and no input.
-                (FILES, _) if name.starts_with("FILE_") => {}
-                (FILES, _) if name.ends_with("_BYTES_READ") => {
-                    input = input.saturating_add(value("mapCounterValue"));
-                }
-                (FILES, _) if name.ends_with("_BYTES_WRITTEN") => {
-                    written = written.saturating_add(total);
-                }
-                (TASKS, "MAP_OUTPUT_MATERIALIZED_BYTES") => map_output = total,
-                (TASKS, "REDUCE_SHUFFLE_BYTES") => shuffled = total,
-                _ => {}
+    for (group, name, counter) in counters(&root["jobCounters"]["counterGroup"]) {
+        let value = |which: &str| number(&counter[which]).max(0);
+        let total = value("totalCounterValue");
+        match (group, name) {
+            (FILES, _) if name.ends_with("_BYTES_READ") => {
+                input = input.saturating_add(value("mapCounterValue"));
             }
+            (FILES, _) if name.ends_with("_BYTES_WRITTEN") => {
+                written = written.saturating_add(total);
+            }
+            (TASKS, "MAP_OUTPUT_MATERIALIZED_BYTES") => map_output = total,
+            (TASKS, "REDUCE_SHUFFLE_BYTES") => shuffled = total,
+            _ => {}
         }
     }
     [input, map_output, shuffled, written]
@@ -144,17 +151,13 @@ fn moved(root: &Value) -> [i64; 4] {
 /// Bytes of input and of map output of one attempt.
 fn output(root: &Value) -> [i64; 2] {
     let (mut input, mut output) = (0i64, 0);
-    for group in list(&root["jobTaskAttemptCounters"]["taskAttemptCounterGroup"]) {
-        let group_name = text(&group["counterGroupName"]);
-        for counter in list(&group["counter"]) {
-            let name = text(&counter["name"]);
-            let value = number(&counter["value"]).max(0);
-            match (group_name, name) {
-                (FILES, _) if name.starts_with("FILE_") => {}
-                (FILES, _) if name.ends_with("_BYTES_READ") => input = input.saturating_add(value),
-                (TASKS, "MAP_OUTPUT_MATERIALIZED_BYTES") => output = value,
-                _ => {}
-            }
+    let groups = &root["jobTaskAttemptCounters"]["taskAttemptCounterGroup"];
+    for (group, name, counter) in counters(groups) {
+        let value = number(&counter["value"]).max(0);
+        match (group, name) {
+            (FILES, _) if name.ends_with("_BYTES_READ") => input = input.saturating_add(value),
+            (TASKS, "MAP_OUTPUT_MATERIALIZED_BYTES") => output = value,
+            _ => {}
         }
     }
     [input, output]

@@ -30,11 +30,11 @@ pub(crate) struct Look {
     outputs: Option<Vec<String>>,
     /// The lists of tasks that were asked for.
     lists: Vec<List>,
-    /// What policies want, and the kinds of tasks asked for it.
+    /// Kinds of tasks that were asked for, by the names of `Wants`.
     wants: BTreeMap<String, Vec<String>>,
 }
 
-/// What `replies` reads of a list.
+/// The answer to `../tasks`, as `replies` returns it.
 #[derive(Deserialize)]
 struct List {
     /// The running tasks: id, progress, start; the first to begin first.

@@ -12,9 +12,8 @@ pub struct Settings {
     pub path: PathBuf,
     /// Bound of all files with such names.
     pub bytes_max: u64,
-    /// The shortest life of a recording after which a full one is to be followed by another, with
-    /// a new engine, in ms. Each recording then has at most half of the bound. None: it is the
-    /// engine's only one.
+    /// If set, a full recording at least this old, in ms, asks for a new engine, which begins the
+    /// next one. Each recording then has at most half of the bound.
     pub renew_ms: Option<u64>,
     /// Whether blocks are compressed.
     pub compress: bool,

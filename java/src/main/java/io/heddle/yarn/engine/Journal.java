@@ -64,9 +64,8 @@ public final class Journal {
     setup.putObject("journal").put("path", path).put("bytes_max", bytesMax);
   }
 
-  /** The same for an engine, which may be replaced. */
-  void putWithRenewalInto(ObjectNode setup) {
-    putInto(setup);
+  /** Adds when a full recording is followed by another. Only an engine can be replaced for that. */
+  void putRenewalInto(ObjectNode setup) {
     if (renewMs > 0) {
       setup.with("journal").put("renew_ms", renewMs);
     }

@@ -28,7 +28,7 @@ public final class SetupJson {
   static String open(Resource minimum, Journal journal, EngineConfig config, boolean debug) {
     ObjectNode setup = common(minimum, journal);
     if (journal != null) {
-      journal.putWithRenewalInto(setup);
+      journal.putRenewalInto(setup);
     }
     setup.put("log_level", debug ? "debug" : "info");
     config.putInto(setup);

@@ -1,7 +1,7 @@
 /*
  * Replays journals and compares the digest of the answers with the one beside each journal, which
- * Rust computed (rust/bridge/tests/replay.rs). rust/bridge/src/journal.rs describes the format.
- * Arguments: the journals.
+ * Rust computed (rust/bridge/tests/library/replay.rs). rust/bridge/src/journal.rs describes the
+ * format. Arguments: the journals.
  */
 #include "check.h"
 

@@ -10,7 +10,7 @@
 // Benchmarks may read the clock.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/engine/common/mod.rs"]
 mod common;
 #[path = "heartbeat/explain.rs"]
 mod explain;

@@ -8,7 +8,7 @@
 //!
 //! # Modules
 //!
-//! From the ground up; `core/tests/layers.rs` has what each may import.
+//! From the ground up; `core/tests/house/layers.rs` has what each may import.
 //!
 //! - `record`: the values that stores, books and pages share: intervals, changes, states.
 //! - `hints`: parses the claims of submissions about their jobs.

@@ -224,7 +224,7 @@ pub(crate) fn events(data: &[u8]) {
             break;
         };
         // A host that reports room and takes it back can break this one check; see
-        // `core/tests/extremes.rs`.
+        // `core/tests/engine/extremes.rs`.
         if let Err(fault) = engine.check_invariants()
             && !fault.contains("gave out more than it had")
         {

@@ -1,7 +1,7 @@
 //! The limits of stock files under each policy: every cell of the table in `docs/stock-policies.md`
 //! is observed on the engine, over a converted file of each kind. Figures follow by hand.
 
-#[path = "../../../core/tests/common/mod.rs"]
+#[path = "../../../core/tests/engine/common/mod.rs"]
 mod common;
 mod files;
 mod observe;

@@ -1,0 +1,16 @@
+//! The library as a host uses it: frames, requests, journals, accounts, the shadow. Beside it, what
+//! must be the same as in the sources: generated constants and licences.
+
+mod economy;
+mod facts;
+mod frames;
+mod generated;
+mod journal;
+mod lessons;
+mod manager;
+mod replay;
+mod shadow;
+mod submissions;
+#[path = "../support/mod.rs"]
+mod support;
+mod third_party;

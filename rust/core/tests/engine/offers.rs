@@ -1,0 +1,187 @@
+//! Tests of immediate grants: a job that asks is served before a node reports, on the hosts of its
+//! data first, spread over nodes, and only with what a report would give.
+
+use crate::common::{Grant, Host, host_of, plain_ask, row};
+use heddle_core::words::event::{Decision, Event};
+use heddle_core::words::ids::{JobId, NodeId};
+use heddle_core::words::resource::Resource;
+use serde_json::{Value, json};
+
+fn host(config: Value, nodes: u32, slots: i64) -> (Host, Vec<u32>) {
+    let mut host = Host::new(config);
+    let nodes = (0..nodes).map(|rack| host.node(rack, 1_024 * slots, slots));
+    let nodes = nodes.collect();
+    (host, nodes)
+}
+
+/// Sends an ask and an offer in one frame, as hosts do. Returns the nodes of the grants, in order.
+fn offered(host: &mut Host, job: u32, events: &[Event]) -> Vec<(u32, u32)> {
+    let mut events = events.to_vec();
+    events.push(Event::Offer(JobId(job)));
+    let decisions = host.step(&events);
+    decisions
+        .iter()
+        .filter_map(|decision| match decision {
+            Decision::Grant { job, node, .. } => Some((job.0, node.0)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn fifo() -> Value {
+    json!({"policy": "fifo", "heartbeat_fill": 1.0})
+}
+
+#[test]
+fn a_wave_is_granted_at_once_and_spread() {
+    let (mut host, nodes) = host(fifo(), 4, 8);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 6, 1_024))]);
+    let of = |node: u32| granted.iter().filter(|(_, at)| *at == node).count();
+    assert_eq!(
+        nodes.iter().map(|node| of(*node)).collect::<Vec<_>>(),
+        [2, 2, 1, 1]
+    );
+    // The next wave begins where the walk ended, which is at the first node again.
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 1, 1_024))]);
+    assert_eq!(granted, [(0, nodes[0])]);
+}
+
+#[test]
+fn hosts_that_were_named_come_first() {
+    let (mut host, nodes) = host(json!({"policy": "fair", "heartbeat_fill": 1.0}), 6, 2);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let asked = [
+        Event::Ask(plain_ask(0, 0, 2, 1_024)),
+        row(0, 0, host_of(nodes[4]), 1),
+        row(0, 0, host_of(nodes[2]), 1),
+    ];
+    let mut granted = offered(&mut host, 0, &asked);
+    granted.sort_unstable();
+    assert_eq!(granted, [(0, nodes[2]), (0, nodes[4])]);
+}
+
+/// A named host without room: the delay of the place stage holds as on reports.
+#[test]
+fn delays_hold() {
+    let (mut host, nodes) = host(json!({"policy": "fair", "heartbeat_fill": 1.0}), 3, 1);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    assert_eq!(
+        offered(
+            &mut host,
+            0,
+            &[
+                Event::Ask(plain_ask(0, 0, 1, 1_024)),
+                row(0, 0, host_of(nodes[1]), 1),
+            ]
+        ),
+        [(0, nodes[1])]
+    );
+    host.job(1, queue);
+    let asked = [
+        Event::Ask(plain_ask(1, 0, 1, 1_024)),
+        row(1, 0, host_of(nodes[1]), 1),
+    ];
+    assert_eq!(offered(&mut host, 1, &asked), [], "it waits for its host");
+    assert_eq!(host.beat(nodes[0]).len(), 0, "as on a report");
+}
+
+/// The policy's order decides, whoever asks: the job that came first is served by the other's
+/// offer.
+#[test]
+fn orders_and_limits_hold() {
+    let mut config = json!({"policy": "fair", "heartbeat_fill": 1.0});
+    config["queues"] = json!([{"path": "root.u", "max_share": {"memory-mb": 2_048, "vcores": 9}}]);
+    let (mut host, _) = host(config, 3, 1);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    host.ask(0, 0, 1, 1_024);
+    host.now += 10;
+    host.job(1, queue);
+    let granted = offered(&mut host, 1, &[Event::Ask(plain_ask(1, 0, 2, 1_024))]);
+    let jobs: Vec<u32> = granted.iter().map(|(job, _)| *job).collect();
+    assert_eq!(
+        jobs,
+        [0, 1],
+        "first come first; and no more than the queue may have"
+    );
+}
+
+#[test]
+fn room_that_a_node_has_not_reported_is_told() {
+    let (mut host, nodes) = host(fifo(), 1, 2);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let room = |memory: i64, vcores: i64| Event::Room {
+        node: NodeId(nodes[0]),
+        free: Resource::new(memory, vcores),
+    };
+    let none = offered(
+        &mut host,
+        0,
+        &[room(0, 0), Event::Ask(plain_ask(0, 0, 1, 1_024))],
+    );
+    assert_eq!(none, []);
+    assert_eq!(offered(&mut host, 0, &[room(2_048, 2)]), [(0, nodes[0])]);
+    let ignored = host.step(&[
+        Event::Offer(JobId(9)),
+        Event::Room {
+            node: NodeId(9),
+            free: Resource::ZERO,
+        },
+    ]);
+    assert_eq!(ignored, []);
+}
+
+/// A frame's bound holds; what is left is granted when the host offers again.
+#[test]
+fn offers_stop_at_the_bound_and_go_on() {
+    let (mut host, _) = host(fifo(), 200, 4);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let mut all = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 300, 1_024))]).len();
+    assert!((1..=64).contains(&all), "bounded work: {all}");
+    while all < 300 {
+        let more = offered(&mut host, 0, &[]).len();
+        assert!(more > 0, "{all}");
+        all += more;
+    }
+    assert_eq!(offered(&mut host, 0, &[]), [], "nothing is left");
+}
+
+/// An offer grants the same as reports of the same nodes in the same order.
+#[test]
+fn an_offer_decides_as_reports_do() {
+    for policy in ["fifo", "fair", "hfsp", "fair-original", "shufflewatcher"] {
+        let config = json!({"policy": policy, "heartbeat_fill": 0.1});
+        let run = |offers: bool| {
+            let (mut host, nodes) = host(config.clone(), 8, 16);
+            let queues = ["a", "b"].map(|user| host.queue(user, None));
+            for job in 0..6 {
+                host.job(job, queues[job as usize % 2]);
+                host.ask(job, 0, 1, 1_024);
+                host.now += 7;
+            }
+            host.tick();
+            let mut granted: Vec<(u32, u32)> = Vec::new();
+            match offers {
+                true => granted = offered(&mut host, 5, &[]),
+                false => {
+                    for node in nodes {
+                        let reported: Vec<Grant> = host.beat_unanswered(node);
+                        let one = reported.iter().take(1);
+                        granted.extend(one.map(|grant| (grant.job, grant.node)));
+                        if granted.iter().any(|(job, _)| *job == 5) {
+                            break;
+                        }
+                    }
+                }
+            }
+            granted
+        };
+        assert_eq!(run(true), run(false), "{policy}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The stores of the accounts, file, SQLite and PostgreSQL, and what reads and writes them.
+
+mod conformance;
+mod crash;
+mod damage;
+mod engine;
+mod extract;
+mod ledger;
+mod migrate;
+mod order;
+mod past;
+#[path = "../support/mod.rs"]
+mod support;
+mod writer;

@@ -17,7 +17,7 @@ build_command_line() { cargo build --release --locked -p heddle-cli; }
 
 # The command line for tests, target/debug/heddle: its own tests have cargo build it. `cargo build`
 # would compile all crates again, with other features than `cargo test --workspace`.
-build_tests_command_line() { cargo test --workspace --locked --no-run --test check_config; }
+build_tests_command_line() { cargo test --workspace --locked --no-run --test command; }
 
 build_laboratory() { cargo build --release --locked -p heddle-lab; }
 

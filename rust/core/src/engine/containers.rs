@@ -240,11 +240,15 @@ impl Engine {
             job.masters_used += of_master;
             job.running[kind] += 1;
             self.cluster.used += *resource;
+            self.cluster.tasks.0 += *resource - of_master;
+            self.cluster.tasks.1 += i64::from(!container.am);
         } else {
             job.used -= *resource;
             job.masters_used -= of_master;
             job.running[kind] -= 1;
             self.cluster.used -= *resource;
+            self.cluster.tasks.0 -= *resource - of_master;
+            self.cluster.tasks.1 -= i64::from(!container.am);
         }
         self.users.touch(id);
         self.charge_tree(id, container, pool, taken);

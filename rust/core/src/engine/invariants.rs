@@ -98,8 +98,11 @@ impl Engine {
         });
         same("containers that are answered", &self.answered(), &answered)?;
         let schedulable = self.cluster.nodes().filter(|node| node.facts.schedulable);
-        let capacity = schedulable.fold(Resource::ZERO, |sum, node| sum + node.facts.capacity);
-        same("capacity of the cluster", &self.cluster.capacity, &capacity)?;
+        let whole = schedulable.fold((Resource::ZERO, 0), |(sum, count), node| {
+            (sum + node.facts.capacity, count + 1)
+        });
+        let kept = (self.cluster.capacity, self.cluster.schedulable_count);
+        same("capacity of the cluster", &kept, &whole)?;
         let mut rooms: BTreeMap<PartitionId, LabelRoom> = BTreeMap::new();
         for node in self.cluster.nodes().filter(|node| node.facts.schedulable) {
             let room = rooms.entry(node.facts.partition).or_default();

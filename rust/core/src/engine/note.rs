@@ -4,7 +4,7 @@
 use super::{Engine, Subject};
 use crate::model::change::{Change, Stale, pool};
 use crate::model::cluster::Cluster;
-use crate::model::job::{Container, Job, Standing};
+use crate::model::job::{Container, Standing};
 use crate::words::event::{JobCounters, TaskFacts};
 use crate::words::ids::{AskId, ContainerKey, JobId, Locality, PartitionId, UserId};
 use crate::words::keys::{POOLS, ShareNodeId, Tag};
@@ -130,8 +130,7 @@ impl Engine {
         let before = self.slots;
         self.slots = match self.setup.config.slots_per_node {
             Some(per_node) => {
-                let nodes = self.cluster.nodes().filter(|node| node.facts.schedulable);
-                let nodes = nodes.count() as u32;
+                let nodes = self.cluster.schedulable_count;
                 per_node.map(|slots| slots.saturating_mul(nodes))
             }
             None => [self.shared_slots(), 0],
@@ -169,8 +168,7 @@ impl Engine {
     /// million tiny asks on a busy cluster change no slots.
     fn mean_size(&self) -> Resource {
         let (mut sum, mut count) = self.answered();
-        let nodes = self.cluster.nodes().filter(|node| node.facts.schedulable);
-        let places = nodes.count() as i64 - count;
+        let places = i64::from(self.cluster.schedulable_count) - count;
         let mut asked: BTreeMap<UserId, (Resource, i64)> = BTreeMap::new();
         for job in self.cluster.jobs().filter(|_| places > 0) {
             for ask in job.pending().filter(|ask| !ask.facts.am) {
@@ -193,18 +191,10 @@ impl Engine {
     }
 
     /// The resources and the number of containers other than ApplicationMasters; grants count once
-    /// the host has answered them. Reads the books: there may be a hundred times as many containers
-    /// as jobs.
+    /// the host has answered them. Reads the books, once for each node that joins: on a large
+    /// cluster all of them may register at once.
     pub(super) fn answered(&self) -> (Resource, i64) {
-        let running = |job: &Job| i64::from(job.running_containers());
-        let mut sum = self.cluster.used;
-        let mut count: i64 = self.cluster.jobs().map(running).sum();
-        for tree in self.trees() {
-            for leaf in tree.ids().map(|id| tree.node(id)) {
-                sum -= leaf.am_used;
-                count -= i64::from(leaf.ams);
-            }
-        }
+        let (mut sum, mut count) = self.cluster.tasks;
         for grant in self.in_flight.iter().filter(|grant| !grant.container.am) {
             sum -= grant.container.resource;
             count -= 1;

@@ -11,7 +11,6 @@ use crate::words::ids::{JobId, Millis, NodeId, PartitionId, QueueId};
 use crate::words::keys::{Layout, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
-use std::iter::once;
 
 /// How long nodes of its own label must have left an ask without a label waiting before it is lent
 /// room elsewhere. The Capacity Scheduler waits until as many nodes have reported as there are.
@@ -33,12 +32,6 @@ impl Engine {
             false => PartitionId::DEFAULT,
         }
     }
-
-    /// Every tree of shares.
-    pub(super) fn trees(&self) -> impl Iterator<Item = &ShareTree> {
-        once(&self.tree).chain(self.partitions.values())
-    }
-
     /// What the nodes have that the tree of a label is for.
     pub(super) fn capacity_of(&self, partition: PartitionId) -> Resource {
         if !self.partitioned {

@@ -55,8 +55,12 @@ pub struct Cluster {
     label_rooms: BTreeMap<PartitionId, LabelRoom>,
     /// The resources of the containers of all jobs.
     pub used: Resource,
+    /// The resources and the number of the containers other than ApplicationMasters.
+    pub tasks: (Resource, i64),
     /// How many nodes there are.
     pub node_count: u32,
+    /// How many of them are schedulable.
+    pub schedulable_count: u32,
     /// How many jobs there are.
     pub job_count: u32,
     /// Learns how much of a container's time its launch takes.
@@ -214,10 +218,12 @@ impl Cluster {
         }
         let room = self.label_rooms.entry(facts.partition).or_default();
         if added {
+            self.schedulable_count += 1;
             self.capacity += facts.capacity;
             room.capacity += facts.capacity;
             room.used += used;
         } else {
+            self.schedulable_count -= 1;
             self.capacity -= facts.capacity;
             room.capacity -= facts.capacity;
             room.used -= used;

@@ -167,7 +167,8 @@ public class LinksTest {
 
   /**
    * Lets two maps of a job, two reduces of the next and two maps of a third compete, all of one
-   * user, beside jobs of another that shuffle all the time. Returns who gets room, in order.
+   * user, after a job of another has shuffled, and beside more of them where links shall be full.
+   * Returns who gets room, in order.
    */
   private List<String> compete(double capacity, boolean full) throws Exception {
     configure(configuration(capacity));
@@ -185,7 +186,7 @@ public class LinksTest {
     HeldJob third = submit(name + "-third", 2, 0, LinksTest::large);
     third.awaitPending();
     List<String> grants = new ArrayList<>();
-    try (Traffic traffic = new Traffic(name)) {
+    try (Traffic traffic = new Traffic(name, full ? Integer.MAX_VALUE : 1)) {
       traffic.awaitJob();
       Await.until(
           "the links are " + name, ClusterRule.JOB_SECONDS,
@@ -380,15 +381,18 @@ public class LinksTest {
     return sent;
   }
 
-  /** Small jobs of another user, one after the other until it is closed: the links are in use. */
+  /** Small jobs of another user, one after the other: the links are in use. */
   private static final class Traffic extends Thread implements AutoCloseable {
     private final String name;
+    private final int most;
     private volatile boolean closing;
     private volatile int ended;
     private volatile Throwable failure;
 
-    Traffic(String name) {
+    /** Starts jobs until it is closed, or until there were so many. */
+    Traffic(String name, int most) {
       this.name = name;
+      this.most = most;
       setDaemon(true);
       start();
     }
@@ -410,7 +414,7 @@ public class LinksTest {
     @Override
     public void run() {
       try {
-        while (!closing) {
+        while (!closing && ended < most) {
           Job job = submit(name + "-traffic-" + ended, "ben", 3, 3);
           while (!job.isComplete() && !closing) {
             Thread.sleep(100);

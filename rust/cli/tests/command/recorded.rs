@@ -5,16 +5,13 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-#[path = "../../bridge/tests/support/mod.rs"]
-mod support;
-
+use crate::support::client::{Answer, FrameWriter};
+use crate::support::journals::entries;
+use crate::support::{DECISIONS_MAX, Library};
 use heddle::host::Host;
 use heddle_core::words::event::{ContainerFacts, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
-use support::client::{Answer, FrameWriter};
-use support::journals::entries;
-use support::{DECISIONS_MAX, Library};
 
 /// When the clock of the recording begins, in milliseconds since 1970.
 const EPOCH_MS: i64 = 1_700_000_000_000;

@@ -5,15 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-#[path = "../../bridge/tests/support/mod.rs"]
-mod support;
-
+use crate::support::client::{Answer, FrameWriter};
+use crate::support::journals::{Entry, encode, entries, record, setup_with};
+use crate::support::{DECISIONS_MAX, Library};
 use heddle::host::Host;
 use heddle_core::words::event::Event;
 use heddle_core::words::ids::JobId;
-use support::client::{Answer, FrameWriter};
-use support::journals::{Entry, encode, entries, record, setup_with};
-use support::{DECISIONS_MAX, Library};
 
 const JOURNAL: &str = "../../native-tests/data/scripted.journal";
 

@@ -21,7 +21,7 @@ pub mod utility;
 use crate::config::Config;
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
-use crate::model::job::{Container, Job};
+use crate::model::job::Job;
 use crate::model::lengths::Lengths;
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
@@ -71,8 +71,8 @@ struct ReverseAdaptive {
     apart: bool,
     lengths: Lengths,
     matrix: Matrix,
-    /// Keys by job and pool, as of the last cycle.
-    keys: BTreeMap<(JobId, usize), OrderKey>,
+    /// Keys by job and pool, as of the last cycle; None for jobs without a goal.
+    keys: BTreeMap<(JobId, usize), Option<OrderKey>>,
     /// Slots of nodes under foreign load, as of the last cycle.
     caps: BTreeMap<NodeId, [u32; POOLS]>,
     /// Time at which the present placement expires.
@@ -108,18 +108,21 @@ impl ReverseAdaptive {
         usize::from(self.apart && kind == Kind::Reduce)
     }
 
-    /// Counts a task that took a slot or returned it.
-    fn count(&mut self, job: &Job, kind: Kind, node: NodeId, am: bool, started: bool) {
-        if !am {
-            let pool = self.pool(kind);
-            self.matrix.count(node, job.facts.job, pool, started);
+    /// Counts a task that took a slot or returned it. The key of a job without a goal follows.
+    fn count(
+        &mut self,
+        (job, kind): (&Job, Kind),
+        (node, am): (NodeId, bool),
+        started: bool,
+        stale: &mut Stale,
+    ) {
+        if am {
+            return;
         }
-    }
-
-    fn ended(&mut self, job: &Job, kind: Kind, task: &Container, succeeded: bool, now: Millis) {
-        self.count(job, kind, task.node, task.am, false);
-        if succeeded && !task.am {
-            self.lengths.sample(job.facts.job, kind, task.task_ms(now));
+        let at = (job.facts.job, self.pool(kind));
+        self.matrix.count(node, at.0, at.1, started);
+        if self.keys.get(&at).is_none_or(Option::is_none) {
+            stale.job(at.0);
         }
     }
 
@@ -142,7 +145,7 @@ impl ReverseAdaptive {
         for (node, job, pool, tasks) in outcome.plan {
             self.matrix.plan(node, job, pool, tasks);
         }
-        let changed = |(at, key): (&(JobId, usize), &OrderKey)| {
+        let changed = |(at, key): (&(JobId, usize), &Option<OrderKey>)| {
             (self.keys.get(at) != Some(key)).then_some(at.0)
         };
         outcome
@@ -211,20 +214,26 @@ impl Stage for ReverseAdaptive {
                 node,
                 am,
                 ..
-            } => self.count(job, kind, node, am, true),
+            } => self.count((job, kind), (node, am), true, stale),
             Change::Withdrawn {
                 job,
                 kind,
                 node,
                 am,
-            } => self.count(job, kind, node, am, false),
+            } => self.count((job, kind), (node, am), false, stale),
             Change::Ended {
                 job,
                 kind,
                 container,
                 succeeded,
                 ..
-            } => self.ended(job, kind, container, succeeded, world.now),
+            } => {
+                self.count((job, kind), (container.node, container.am), false, stale);
+                if succeeded && !container.am {
+                    let task_ms = container.task_ms(world.now);
+                    self.lengths.sample(job.facts.job, kind, task_ms);
+                }
+            }
             Change::JobRemoved(job) => {
                 self.due = true;
                 self.lengths.end(job);
@@ -271,8 +280,11 @@ impl Order for ReverseAdaptive {
             return outlook::master_key(job);
         }
         let at = (job.facts.job, self.pool(kind));
-        let known = self.keys.get(&at).copied();
-        known.unwrap_or_else(|| outlook::first_key(job))
+        match self.keys.get(&at) {
+            Some(Some(key)) => *key,
+            Some(None) => outlook::effort_key(job, at.1),
+            None => outlook::first_key(job, at.1),
+        }
     }
 
     fn nominate(&self, node: &Node, pool: usize, jobs: &mut Vec<JobId>) {

@@ -334,3 +334,33 @@ fn a_user_who_is_now_and_then_above_the_limit_waits_for_data_no_longer() {
     }
     assert_eq!(rounds, 3);
 }
+
+/// Reverse-Adaptive planned jobs without a goal by node: a new one waited for its node, and on all
+/// others the oldest was next.
+#[test]
+fn without_goals_a_new_job_has_the_first_slot_that_is_free() {
+    for first in 0..4 {
+        let mut host = Host::new(json!({"policy": "reverse-adaptive", "heartbeat_fill": 1.0}));
+        let queue = host.queue("u", None);
+        let nodes: Vec<u32> = (0..4).map(|_| host.node(0, 1024, 1)).collect();
+        host.job(1, queue);
+        host.ask(1, 0, 50, 1024);
+        host.tick();
+        host.beat_all();
+        assert_eq!(host.running(1), 4);
+        host.job(2, queue);
+        host.ask(2, 0, 1, 1024);
+        host.now += 60_000;
+        host.tick();
+        let mut running = host.containers.iter();
+        let on_first = running.find(|(_, _, node, _)| *node == nodes[first]);
+        let (job, key, ..) = *on_first.expect("one on each node");
+        host.complete(job, key);
+        host.beat(nodes[first]);
+        assert_eq!(
+            (host.running(1), host.running(2)),
+            (3, 1),
+            "on node {first}"
+        );
+    }
+}

@@ -256,7 +256,7 @@ pub(super) fn swim_presets(runs: &Runs) -> Checked<Table> {
         Claim::AtMost(0.0),
         Unit::Change,
         change(time("reverse-adaptive"), time("fair")),
-        "fair divides slots among users first, Reverse-Adaptive among jobs, in coarse steps",
+        "fair divides slots among users first, Reverse-Adaptive among jobs",
     );
     table.note(
         "24,442 jobs on 100 nodes; tasks by SWIM's own rule. The same for another trace: \

@@ -41,8 +41,9 @@ pub(super) struct Cycle<'a> {
 pub(super) struct Outcome {
     /// Tasks by node, job and pool, in the order of service.
     pub(super) plan: Vec<(NodeId, JobId, usize, u32)>,
-    /// Key of each job that can use slots of a pool.
-    pub(super) keys: BTreeMap<(JobId, usize), OrderKey>,
+    /// Key of each job that can use slots of a pool; None for one without a goal, whose key follows
+    /// its running tasks.
+    pub(super) keys: BTreeMap<(JobId, usize), Option<OrderKey>>,
     /// Maximum of running tasks on each node under foreign load, by pool.
     pub(super) caps: BTreeMap<NodeId, [u32; POOLS]>,
     /// Number of jobs and slots processed: the measure of the cycle's cost.
@@ -255,12 +256,18 @@ impl Cycle<'_> {
         let runs = |bid: &Bid| bid.running.iter().map(|(_, count)| count).sum::<u32>();
         order.sort_by_cached_key(|i| (standing(&bids[*i], runs(&bids[*i])), *i));
         for i in order {
+            let at = (claimants[i].job, pool);
+            // Without a goal, no node is better than the first that has room.
+            if bids[i].class == Class::BestEffort {
+                outcome.keys.insert(at, None);
+                continue;
+            }
             for (node, tasks) in &placement.rows[i] {
                 let node = hosts[inside[*node]].node;
                 outcome.plan.push((node, claimants[i].job, pool, *tasks));
             }
             let key = claimants[i].key(&bids[i], placement.alloc[i]);
-            outcome.keys.insert((claimants[i].job, pool), key);
+            outcome.keys.insert(at, Some(key));
         }
     }
 

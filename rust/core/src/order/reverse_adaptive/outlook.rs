@@ -211,8 +211,8 @@ fn without_goal(job: &Job) -> (i64, i64) {
     (-i64::from(job.facts.priority), job.facts.submitted_ms)
 }
 
-/// Steps of 1/16 for utility, from -2 to 1, in a key.
-const STEP: f64 = 16.0;
+/// Steps of 1/32 for utility, from -2 to 1, in a key: one slot and none must differ.
+const STEP: f64 = 32.0;
 
 fn key((contented, utility, class): super::placement::Standing, tie: (i64, i64)) -> OrderKey {
     let steps = ((utility.0 + 2.0) * STEP).floor() as i64;
@@ -221,19 +221,28 @@ fn key((contented, utility, class): super::placement::Standing, tie: (i64, i64))
     OrderKey((band << 33) + tie.0, tie.1)
 }
 
-/// Returns the key of a job that no cycle has seen yet: the key of a job without slots.
-pub(super) fn first_key(job: &Job) -> OrderKey {
+/// Returns the key of a job that no cycle has seen yet: with a goal, that of one without slots.
+pub(super) fn first_key(job: &Job, pool: usize) -> OrderKey {
+    if job.hints.deadline_ms.is_none() {
+        return effort_key(job, pool);
+    }
     let bid = Bid {
-        fit: if job.hints.deadline_ms.is_some() {
-            1.0
-        } else {
-            0.0
-        },
+        fit: 1.0,
         pending: 2,
-        class: class(job, false),
         ..Bid::default()
     };
     key(standing(&bid, 0), tie(job))
+}
+
+/// Returns the key of a job without a goal, or whose goal is not believed: by the slots that it
+/// has. A plan would make it wait for the nodes of the plan, behind older jobs everywhere else.
+pub(super) fn effort_key(job: &Job, pool: usize) -> OrderKey {
+    let bid = Bid {
+        pending: u32::MAX,
+        class: Class::BestEffort,
+        ..Bid::default()
+    };
+    key(standing(&bid, job.slots[pool]), without_goal(job))
 }
 
 /// Returns the key of an ApplicationMaster. Masters go before all tasks, because a job without one

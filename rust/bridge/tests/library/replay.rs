@@ -64,7 +64,7 @@ fn committed_journals_give_their_digests() {
         assert_eq!(
             digest,
             expected,
-            "{}: see the head of tests/replay.rs",
+            "{}: see the head of tests/library/replay.rs",
             path.display()
         );
     }

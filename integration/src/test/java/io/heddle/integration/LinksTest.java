@@ -389,7 +389,7 @@ public class LinksTest {
     private volatile int ended;
     private volatile Throwable failure;
 
-    /** Starts jobs until it is closed, or until there were so many. */
+    /** Starts {@code most} jobs at most, one after the other, until it is closed. */
     Traffic(String name, int most) {
       this.name = name;
       this.most = most;

@@ -40,7 +40,6 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmissionData;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
-import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
@@ -122,16 +121,16 @@ public class RecorderTest {
         .withUser("alice").withQueue("default").withUnmanagedAM(false);
   }
 
-  /** Launches an application, whichever thread places its ApplicationMaster and when. */
-  private static MockAM launch(MockRM rm, MockNM node) throws Exception {
-    RMApp app = MockRMAppSubmitter.submit(rm,
-        submission(rm).withWaitForAppAcceptedState(false).build());
-    rm.waitForState(app.getApplicationId(), RMAppState.ACCEPTED);
+  /**
+   * Starts an ApplicationMaster outside the cluster. Within the cluster, its container may be placed
+   * during the very call that asks for it, where another thread places: RMAppAttemptImpl drops that
+   * call's answer, and the attempt waits for ever.
+   */
+  private static MockAM launch(MockRM rm) throws Exception {
+    RMApp app = MockRMAppSubmitter.submit(rm, submission(rm).withUnmanagedAM(true).build());
     ApplicationAttemptId attempt = app.getCurrentAppAttempt().getAppAttemptId();
-    heartbeat(rm, node);
-    rm.waitForState(attempt, RMAppAttemptState.ALLOCATED);
-    MockAM am = rm.sendAMLaunched(attempt);
     rm.waitForState(attempt, RMAppAttemptState.LAUNCHED);
+    MockAM am = new MockAM(rm.getRMContext(), rm.getApplicationMasterService(), attempt);
     am.registerAppAttempt();
     return am;
   }
@@ -367,7 +366,7 @@ public class RecorderTest {
       rm.drainEvents();
       List<MockAM> all = new ArrayList<>();
       for (int i = 0; i < masters; i++) {
-        all.add(launch(rm, nodes.get(i % nodes.size())));
+        all.add(launch(rm));
       }
       AtomicBoolean over = new AtomicBoolean();
       List<Future<?>> reports = new ArrayList<>();

@@ -122,9 +122,9 @@ public class RecorderTest {
   }
 
   /**
-   * Starts an ApplicationMaster outside the cluster. Within the cluster, its container may be placed
-   * during the very call that asks for it, where another thread places: RMAppAttemptImpl drops that
-   * call's answer, and the attempt waits for ever.
+   * Starts an ApplicationMaster outside the cluster. Within the cluster, another thread may place
+   * its container during the very call that asks for it: RMAppAttemptImpl drops that call's answer,
+   * and the attempt waits for ever.
    */
   private static MockAM launch(MockRM rm) throws Exception {
     RMApp app = MockRMAppSubmitter.submit(rm, submission(rm).withUnmanagedAM(true).build());

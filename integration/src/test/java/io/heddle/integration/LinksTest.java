@@ -211,38 +211,22 @@ public class LinksTest {
   }
 
   /**
-   * SW-21: three quarters of a job's map output are on one rack, of another's on the other one.
-   * Each rack takes the reduces whose input it has, whichever job came first.
+   * SW-21: one map has most of a job's output, and its three others are on the other rack; of a
+   * second job it is the other way round. Each rack takes the reduces whose input it has, whichever
+   * job came first.
    */
   @Test
   public void reducesGoWhereMostMapOutputIs() throws Exception {
-    reducesGoWhereMostMapOutputIs(
-        "skewed", new int[] {200, 200, 200, 200}, new int[][] {{0, 1, 0, 2}, {3, 2, 3, 1}});
-  }
-
-  /**
-   * SW-21 by bytes: one map has most of a job's output, and its three others are on the other rack.
-   * MapReduce runs the largest first.
-   */
-  @Test
-  public void reducesGoWhereTheLargestMapWas() throws Exception {
-    reducesGoWhereMostMapOutputIs(
-        "uneven", new int[] {4_000, 100, 100, 100}, new int[][] {{0, 2, 3, 2}, {3, 1, 0, 1}});
-  }
-
-  /**
-   * Runs two jobs of four maps with these numbers of lines on these hosts. The first job's reduces
-   * must go to the first rack, the second's to the second.
-   */
-  private void reducesGoWhereMostMapOutputIs(String name, int[] lines, int[][] places)
-      throws Exception {
+    // Lines of each map; MapReduce runs the largest first. The hosts of each job's maps.
+    int[] lines = {4_000, 100, 100, 100};
+    int[][] places = {{0, 2, 3, 2}, {3, 1, 0, 1}};
     configure(configuration(1e12));
     fill();
     String[] hosts = Topology.HOSTS.toArray(new String[0]);
     List<HeldJob> jobs = new ArrayList<>();
     int tasks = 0;
     for (int[] racks : places) {
-      HeldJob job = new HeldJob(CLUSTER, "ann", name + "-" + jobs.size(), lines, 4, conf -> {
+      HeldJob job = new HeldJob(CLUSTER, "ann", "uneven-" + jobs.size(), lines, 4, conf -> {
         large(conf);
         conf.set(MRJobConfig.JOB_TAGS, "heddle:shuffle-ratio=2");
       });
@@ -274,7 +258,7 @@ public class LinksTest {
       String rack = Topology.RACKS.get(i);
       List<String> on = CLUSTER.applications().reduceHosts(jobs.get(i).id());
       long there = on.stream().filter(host -> Topology.rackOf(host).equals(rack)).count();
-      Slots.measured("reduces where three quarters of the map output are: %d of 4", there);
+      Slots.measured("reduces on the rack with most of the map output: %d of 4", there);
       assertTrue(jobs.get(i).job().getJobName() + ": " + on, there >= 3);
     }
     for (HeldJob job : jobs) {

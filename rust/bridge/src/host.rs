@@ -367,6 +367,13 @@ impl Host {
         self.shadow.as_ref().map_or(Value::Null, ShadowLink::status)
     }
 
+    /// The state of the shadow, null without one, and its last report, to be written by the caller:
+    /// it may be large, and the host is locked.
+    pub fn shadow_report(&self) -> (Value, Arc<Value>) {
+        let report = self.shadow.as_ref().map(ShadowLink::report);
+        (self.shadow_status(), report.unwrap_or_default())
+    }
+
     /// Null without a journal.
     fn journal_status(&self) -> Value {
         self.journal.as_ref().map_or(Value::Null, |journal| {

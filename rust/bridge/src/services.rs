@@ -193,14 +193,46 @@ impl EngineHandle {
     /// Works out a plan. The engine is held only while its books are copied: a plan of a large
     /// cluster takes seconds, and no heartbeat may wait for them.
     fn plan(&self, request: &Value) -> Result<Value, String> {
-        let draft = ENGINES.with(self.handle, |host| host.draft(request));
+        let request = over_stock(request)?;
+        let draft = ENGINES.with(self.handle, |host| host.draft(&request));
         let draft = draft.and_then(|draft| draft);
         let draft = draft.map_err(|error| error.to_string())?;
         // Warnings about a configuration that is not in force would mislead who reads the log.
         let mut unheard = LogBuffer::new(LevelFilter::Off);
         let worked_out = logs::with_sink(&mut unheard, || panics::catch(|| draft.work_out()));
         let worked_out = worked_out.map_err(|text| format!("the plan panicked: {text}"))?;
-        worked_out.map_err(|error| error.to_string())
+        let mut plan = worked_out.map_err(|error| error.to_string())?;
+        plan["over"] = request["over"].clone();
+        Ok(plan)
+    }
+
+    /// The shadow's state with its last report, which is copied while the engine goes on.
+    fn shadow(&self) -> Result<Value, String> {
+        let shadow = ENGINES.with(self.handle, |host| host.shadow_report());
+        let (mut state, report) = shadow.map_err(|error| error.to_string())?;
+        if !state.is_null() {
+            state["report"] = Value::clone(&report);
+        }
+        Ok(state)
+    }
+}
+
+/// Lays the configuration of a plan over the stock scheduler's file that the host uses (`below`),
+/// as its reload does. `over` has the kind of that file, null without one.
+fn over_stock(request: &Value) -> Result<Value, String> {
+    let mut question = request["below"].clone();
+    if question.is_null() {
+        return Ok(json!({"op": "plan", "config": request["config"]}));
+    }
+    let text = request["config"].to_string();
+    question["op"] = json!("config");
+    question["json"] = json!({"name": "the configuration", "text": text, "folder": ""});
+    let Reply::Json(read) = heddle_host::ask(&question.to_string())? else {
+        return Err("the stock scheduler's file has no answer".to_string());
+    };
+    match read["wrong"].as_str() {
+        Some(wrong) => Err(wrong.to_string()),
+        None => Ok(json!({"op": "plan", "config": read["config"], "over": question["from"]})),
     }
 }
 
@@ -214,8 +246,10 @@ impl Engine for EngineHandle {
     }
 
     fn request(&self, request: &Value) -> Result<Value, String> {
-        if request["op"] == "plan" {
-            return self.plan(request);
+        match request["op"].as_str() {
+            Some("plan") => return self.plan(request),
+            Some("shadowReport") => return self.shadow(),
+            _ => {}
         }
         let reply = ENGINES.with(self.handle, |host| {
             host.request(self.now_ms, &request.to_string())
@@ -230,5 +264,34 @@ impl Engine for EngineHandle {
         let done = ENGINES.with(self.handle, |host| host.attach(self.now_ms, saved, outbox));
         done.and_then(|done| done)
             .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_lies_over_the_stock_file_in_force() {
+        let text = "<allocations><queue name=\"ads\"><weight>3</weight></queue></allocations>";
+        let stock = json!({"name": "/etc/fair.xml", "text": text, "properties": {}});
+        let mut request = json!({
+            "op": "plan",
+            "config": {"policy": "hfsp"},
+            "below": {"from": "fair", "allocations": null, "stock": stock},
+        });
+        let over = over_stock(&request).expect("both are right");
+        assert_eq!(over["op"], "plan");
+        assert_eq!(over["over"], "fair");
+        assert_eq!(over["config"]["policy"], "hfsp");
+        let queues = over["config"]["queues"].as_array().expect("a list");
+        let ads = queues.iter().find(|queue| queue["path"] == "root.ads");
+        assert_eq!(ads.expect("the stock file's queue")["weight"], 3.0);
+        // What a reload would refuse.
+        request["below"]["stock"]["text"] = json!("<allocations><queue>");
+        assert!(over_stock(&request).is_err());
+        request["below"] = Value::Null;
+        let alone = over_stock(&request).expect("it is as it was");
+        assert_eq!(alone, json!({"op": "plan", "config": {"policy": "hfsp"}}));
     }
 }

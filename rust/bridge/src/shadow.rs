@@ -26,6 +26,9 @@ const QUEUE_BYTES: u64 = 1 << 26;
 /// A report is made at most this often, on the clock of the frames.
 const REPORT_MS: i64 = 1_000;
 const SLOW: &str = "it could not keep up with the cluster";
+/// Jobs that ended live and wait on in the shadow, under a candidate that is slower or has no room
+/// for them. Each takes memory of the ResourceManager.
+const UNFINISHED_MAX: usize = 10_000;
 
 /// Frames go over together when they have this many events, or are this old on their own clock: a
 /// thread that is woken for each costs its waker microseconds.
@@ -76,8 +79,9 @@ struct Shared {
 struct State {
     /// Why it was dropped.
     dropped: Option<String>,
-    /// The last report; null before the first.
-    report: Value,
+    /// The last report; null before the first. It may be large: who only asks how the shadow is
+    /// doing does not copy it.
+    report: Arc<Value>,
 }
 
 impl Shared {
@@ -101,8 +105,9 @@ pub(crate) struct ShadowLink {
 
 impl ShadowLink {
     /// Begins a shadow of an engine. `setup` is the engine's; `request` has the candidate's
-    /// `name`, `config`, `allocations`, `users` and `labels` in its place, and perhaps the bound
-    /// `queue_bytes_max`. A wrong candidate is dropped at once.
+    /// `name`, `config`, `allocations`, `users` and `labels` in its place, and perhaps the bounds
+    /// `queue_bytes_max` and `unfinished_max`; or `name` and what is `wrong` with it. A wrong
+    /// candidate is dropped at once.
     pub(crate) fn begin(setup: &Value, request: &Value, engine: &Engine, now_ms: i64) -> Self {
         let shared = Arc::<Shared>::default();
         let name = request["name"].as_str().unwrap_or("shadow").to_string();
@@ -114,11 +119,14 @@ impl ShadowLink {
             bytes_max: request["queue_bytes_max"].as_u64().unwrap_or(QUEUE_BYTES),
             shared: Arc::clone(&shared),
         };
-        match candidate(setup, request) {
+        let wrong = request["wrong"].as_str().map(str::to_string);
+        match wrong.map_or_else(|| candidate(setup, request), Err) {
             Ok(setup) => {
                 let (sender, receiver) = sync_channel(QUEUE);
                 let books = engine.books();
-                let run = move || run(setup, &books, now_ms, &receiver, &shared);
+                let unfinished_max = request["unfinished_max"].as_u64();
+                let unfinished_max = unfinished_max.map_or(UNFINISHED_MAX, |max| max as usize);
+                let run = move || run(setup, &books, now_ms, unfinished_max, &receiver, &shared);
                 let started = thread::Builder::new()
                     .name("heddle-shadow".into())
                     .spawn(run);
@@ -211,8 +219,8 @@ impl ShadowLink {
         }
     }
 
-    /// How it is doing: `state` (`on` or `dropped`), `name`, `why`, `waiting_bytes`, and the last
-    /// `report`.
+    /// How it is doing: `state` (`on` or `dropped`), `name`, `why`, `waiting_bytes`, and how many
+    /// `grants` and `preemptions` it has made.
     pub(crate) fn status(&self) -> Value {
         let state = self.shared.state.lock();
         json!({
@@ -220,8 +228,14 @@ impl ShadowLink {
             "name": self.name,
             "why": state.dropped,
             "waiting_bytes": self.shared.waiting.load(Relaxed),
-            "report": state.report,
+            "grants": state.report["grants"][1],
+            "preemptions": state.report["preemptions"][1],
         })
+    }
+
+    /// The last report; null before the first.
+    pub(crate) fn report(&self) -> Arc<Value> {
+        Arc::clone(&self.shared.state.lock().report)
     }
 }
 
@@ -242,7 +256,14 @@ fn candidate(setup: &Value, request: &Value) -> Result<Setup, String> {
 }
 
 /// The thread: ends when the queue does, or when the shadow fails.
-fn run(setup: Setup, books: &Books, now_ms: i64, queue: &Receiver<Message>, shared: &Shared) {
+fn run(
+    setup: Setup,
+    books: &Books,
+    now_ms: i64,
+    unfinished_max: usize,
+    queue: &Receiver<Message>,
+    shared: &Shared,
+) {
     let mut unheard = LogBuffer::new(LevelFilter::Off);
     let outcome = logs::with_sink(&mut unheard, || {
         panics::catch(|| {
@@ -262,7 +283,8 @@ fn run(setup: Setup, books: &Books, now_ms: i64, queue: &Receiver<Message>, shar
                             (event, decision) = (events_end, decisions_end);
                             if reported_ms.saturating_add(REPORT_MS) <= now_ms {
                                 reported_ms = now_ms;
-                                shared.state.lock().report = shadow.report();
+                                let report = Arc::new(shadow.report());
+                                shared.state.lock().report = report;
                             }
                         }
                     }
@@ -271,6 +293,12 @@ fn run(setup: Setup, books: &Books, now_ms: i64, queue: &Receiver<Message>, shar
                         request,
                         reply,
                     } => shadow.hear_request(now_ms, &request, &reply),
+                }
+                if shadow.unfinished() > unfinished_max {
+                    return Err(format!(
+                        "{unfinished_max} jobs that have ended wait on under the candidate: it is \
+                         slower than the cluster, or has no room for them"
+                    ));
                 }
             }
             Ok::<(), String>(())

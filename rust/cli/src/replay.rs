@@ -7,7 +7,7 @@ use crate::terminal::{pairs, print, print_json};
 use clap::Args;
 use heddle::host::decided_by;
 use heddle::journal::{EntryKind, JournalError, Reader};
-use heddle::replay::{Replayer, Step};
+use heddle::replay::{Recorded, Replayer, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -68,12 +68,14 @@ fn run(journal: &Journal) -> Result<(), Failure> {
         Failure::usage(error.to_string(), at.as_str(), expected)
     };
     let reader = Reader::open(&journal.file).map_err(unreadable)?;
-    let progress = Progress::of(&reader, &journal.file);
+    let progress = Progress::of(&reader, &journal.file, 1);
     let mut replayer = Replayer::new(reader).map_err(unreadable)?;
-    let (differs, lately) = replay(journal, &mut replayer, progress)?;
+    let found = replay(journal, &mut replayer, progress)?;
+    let differs = found.stopped == Stopped::Differs;
     let report = Report {
         explanation: explain(journal, &mut replayer)?,
-        difference: differs.then(|| difference::report(&mut replayer, &lately)),
+        difference: differs.then(|| difference::report(&mut replayer, &found.lately)),
+        is_whole: found.stopped == Stopped::AtEnd,
         replayer: &replayer,
     };
     if journal.dump && journal.json {
@@ -94,25 +96,41 @@ fn run(journal: &Journal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replays to the end, to `--until`, or to the first difference; whether there is one, and the
-/// inputs before.
+/// Why a replay goes no further.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    /// The files have no more.
+    AtEnd,
+    /// `--until` says so.
+    AsTold,
+    /// The last answer is another than the recorded one.
+    Differs,
+}
+
+struct Found {
+    stopped: Stopped,
+    /// The inputs before the last one.
+    lately: Lately,
+}
+
+/// Replays to the end, to `--until`, or to the first difference.
 fn replay(
     journal: &Journal,
     replayer: &mut Replaying,
     mut progress: Progress,
-) -> Result<(bool, Lately), Failure> {
+) -> Result<Found, Failure> {
     let clock = Clock::of(replayer.setup());
     let mut lately = Lately::default();
     let (mut answered, mut lines) = (0, Lines::default());
-    loop {
+    let stopped = loop {
         let step = match go_on(journal, replayer, &clock) {
-            Ok(step) => step,
+            Ok(Ok(step)) => step,
+            Ok(Err(stopped)) => break stopped,
             Err(error) => {
                 lines.print()?;
                 return Err(broken(&error, journal, answered));
             }
         };
-        let Some(step) = step else { break };
         if step.kind == EntryKind::Frame {
             answered = step.number;
         }
@@ -122,14 +140,13 @@ fn replay(
             lines.print_if_many()?;
         }
         if differs {
-            lines.print()?;
-            return Ok((true, lately));
+            break Stopped::Differs;
         }
         lately.push(step);
         progress.at(replayer.journal().bytes());
-    }
+    };
     lines.print()?;
-    Ok((false, lately))
+    Ok(Found { stopped, lately })
 }
 
 /// Lines that are printed together: one system call for each would take most of the time.
@@ -157,21 +174,22 @@ impl Lines {
     }
 }
 
+/// Runs the next input, or says why there is none.
 fn go_on<'a>(
     journal: &Journal,
     replayer: &'a mut Replaying,
     clock: &Clock,
-) -> Result<Option<&'a Step>, JournalError> {
+) -> Result<Result<&'a Step, Stopped>, JournalError> {
     if let Some(until) = &journal.until {
         if until.is_reached(replayer.counts()) {
-            return Ok(None);
+            return Ok(Err(Stopped::AsTold));
         }
         let next = replayer.peek()?;
         if next.is_some_and(|(_, _, now_ms)| until.is_over(clock.since_1970(now_ms))) {
-            return Ok(None);
+            return Ok(Err(Stopped::AsTold));
         }
     }
-    replayer.step()
+    Ok(replayer.step()?.ok_or(Stopped::AtEnd))
 }
 
 /// A journal that cannot be read further: what came before it is not in doubt.
@@ -210,20 +228,60 @@ struct Report<'a> {
     replayer: &'a Replaying,
     explanation: Option<Value>,
     difference: Option<Value>,
+    /// Whether the replay went to the end of the files.
+    is_whole: bool,
 }
 
 impl Report<'_> {
-    fn as_text(&self) -> String {
-        let (replayer, counts) = (self.replayer, self.replayer.counts());
-        let compared = counts.compared;
-        let answers = match (&self.difference, compared) {
+    /// How many inputs have no recorded answer.
+    fn unanswered(&self) -> u64 {
+        let counts = self.replayer.counts();
+        (counts.frames + counts.requests).saturating_sub(counts.compared)
+    }
+
+    /// As the library's `Replay::same`: a missing answer is not the same one. None if there is
+    /// nothing to compare.
+    fn same(&self) -> Option<bool> {
+        let is_same = self.difference.is_none() && self.unanswered() == 0;
+        (self.replayer.counts().compared > 0).then_some(is_same)
+    }
+
+    fn answers(&self) -> String {
+        let (replayer, compared) = (self.replayer, self.replayer.counts().compared);
+        let is_last = replayer.last().recorded == Recorded::Nothing;
+        match (&self.difference, compared, self.unanswered()) {
             _ if let Some(scheduler) = decided_by(replayer.setup()) => {
                 format!("none: {scheduler} decided, and Heddle only recorded; nothing to compare")
             }
-            (Some(_), _) => format!("one differs; the {} before it do not", compared - 1),
-            (None, 0) => "none was recorded".to_owned(),
-            (None, _) => format!("all {compared} as recorded, byte for byte"),
-        };
+            (Some(_), ..) => format!("one differs; the {} before it do not", compared - 1),
+            (None, 0, _) => "none was recorded".to_owned(),
+            (None, _, 0) => format!("all {compared} as recorded, byte for byte"),
+            (None, _, 1) if is_last => {
+                let why = "the last input has none, as after a kill or a panic";
+                format!("the first {compared} as recorded, byte for byte; {why}")
+            }
+            (None, _, missing) => {
+                format!("{compared} as recorded, byte for byte; the recording lacks {missing}")
+            }
+        }
+    }
+
+    /// Why the recording ended, as far as that is known.
+    fn end(&self) -> Option<&str> {
+        match self.replayer.end() {
+            Some(end) => Some(end),
+            None if self.replayer.journal().torn() => {
+                Some("in the middle of a block: the process was killed, or is writing it")
+            }
+            None => self.is_whole.then_some(
+                "none: the ResourceManager was killed or still writes it, or later files are \
+                 missing",
+            ),
+        }
+    }
+
+    fn as_text(&self) -> String {
+        let (replayer, counts) = (self.replayer, self.replayer.counts());
         let mut lines = vec![
             ("recording", replayer.journal().recording().to_string()),
             (
@@ -234,17 +292,14 @@ impl Report<'_> {
             ("events", counts.events.to_string()),
             ("requests", counts.requests.to_string()),
             ("errors", counts.errors.to_string()),
-            ("answers", answers),
+            ("answers", self.answers()),
             ("digest", format!("{:016x}", replayer.digest().value())),
         ];
         if let Some(error) = &counts.first_error {
             lines.push(("first error", error.clone()));
         }
-        if let Some(end) = replayer.end() {
+        if let Some(end) = self.end() {
             lines.push(("end", end.to_owned()));
-        } else if replayer.journal().torn() {
-            let text = "in the middle of a block: the process was killed, or is writing it";
-            lines.push(("end", text.to_owned()));
         }
         let mut text = pairs(&lines);
         if let Some(difference) = &self.difference {
@@ -258,6 +313,8 @@ impl Report<'_> {
 
     fn as_json(&self) -> Value {
         let (replayer, counts) = (self.replayer, self.replayer.counts());
+        let scheduler = decided_by(replayer.setup());
+        let is_over = self.is_whole || replayer.end().is_some();
         json!({
             "recording": replayer.journal().recording(),
             "heddle": replayer.journal().heddle_version(),
@@ -267,11 +324,14 @@ impl Report<'_> {
             "errors": counts.errors,
             "first_error": counts.first_error,
             "compared": counts.compared,
-            "decided_by": decided_by(replayer.setup()),
-            "same": (counts.compared > 0).then_some(self.difference.is_none()),
+            "unanswered": scheduler.is_none().then(|| self.unanswered()),
+            "decided_by": scheduler,
+            "same": self.same(),
             "digest": format!("{:016x}", replayer.digest().value()),
             "end": replayer.end(),
             "torn": replayer.journal().torn(),
+            // Null if the replay did not come so far.
+            "without_end": is_over.then(|| replayer.end().is_none()),
             "difference": self.difference,
             "explanation": self.explanation,
         })

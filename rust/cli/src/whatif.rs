@@ -22,6 +22,9 @@ use std::process::ExitCode;
 /// Progress of tasks is told this often: it decides little here, and costs the most.
 const PROGRESS_MS: i64 = 15_000;
 
+/// The largest cluster to try. A simulation of more would take all memory.
+const NODES_MAX: i64 = 100_000;
+
 /// What to predict, and from what.
 #[derive(Args)]
 pub(crate) struct What {
@@ -43,6 +46,7 @@ pub(crate) struct What {
     baseline: Option<String>,
     /// Numbers of nodes to try; as recorded unless this says others.
     #[arg(long, value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=NODES_MAX))]
     nodes: Vec<u32>,
     /// Memory of every node for containers, in MB; as recorded unless this says another.
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(i64).range(1..=1 << 40))]

@@ -48,9 +48,9 @@ function planned(plan) {
 
 /**
  * Makes the part of the page. `signedIn` asks for a signature if there is none; `changed` is called
- * after a change.
+ * after a change, `failed` with an error that no dialog shows.
  */
-export function makeControl(client, signedIn, changed) {
+export function makeControl(client, signedIn, changed, failed) {
   let file = null;
   let readMs = 0;
 
@@ -99,7 +99,13 @@ export function makeControl(client, signedIn, changed) {
 
   async function rollBack() {
     if (!await signedIn()) return;
-    const previous = await client.send('POST', 'plan', { text: file.previous });
+    let previous;
+    try {
+      previous = await client.send('POST', 'plan', { text: file.previous });
+    } catch (problem) {
+      failed(problem);
+      return;
+    }
     const goOn = await ask({
       title: 'What a roll back would change', parts: planned(previous), accept: 'Roll back…',
       leave: 'Close', submit: async () => true,

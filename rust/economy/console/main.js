@@ -20,7 +20,8 @@ const INTERVALS_MAX = 2_000;
 
 const client = makeClient();
 const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
-const control = makeControl(client, actions.signedIn, () => poll());
+const control = makeControl(client, actions.signedIn, () => poll(),
+  (problem) => showProblem(problem));
 const jobs = makeJobs(client, () => poll(), (problem) => showProblem(problem));
 const nodes = makeNodes(client);
 const usage = makeUsage(client);
@@ -269,7 +270,8 @@ function healthFacts(price) {
   const facts = [['Engine', health.engine ? 'runs' : 'does not answer'],
     ['Journal', health.journal]];
   if (health.shadow !== 'off') facts.push(['Shadow', health.shadow]);
-  if (price) facts.push(['Accounts kept', health.books]);
+  // Without accounts, the store keeps what policies have learnt; then only its loss matters.
+  if (price || health.status !== 'ok') facts.push(['Accounts kept', health.books]);
   if (!health.users) facts.push(['Users', 'the ACL file cannot be used']);
   return facts;
 }

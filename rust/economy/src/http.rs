@@ -185,6 +185,8 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// The host's `heddle.json`, if it has one that is a file.
     pub config_file: Option<&'a str>,
+    /// The stock scheduler's file that it lies over, as the host read it; null without one.
+    pub below: &'a Value,
     /// Names of the jobs that it may be about; empty without names.
     pub jobs: &'a [JobName],
     /// Names of the nodes that an answer about jobs may mention.

@@ -61,6 +61,8 @@ struct Head {
     #[serde(default)]
     config_file: Option<String>,
     #[serde(default)]
+    below: Value,
+    #[serde(default)]
     jobs: Vec<JobName>,
     #[serde(default)]
     nodes: Vec<NodeName>,
@@ -140,8 +142,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, `config_file`, and the lists `jobs` and `nodes`,
-    /// whose members are described at [`JobName`] and [`NodeName`].
+    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, and the lists `jobs` and
+    /// `nodes`, whose members are described at [`JobName`] and [`NodeName`].
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.
@@ -165,6 +167,7 @@ impl Service {
             accept: head.accept.as_deref(),
             host: &head.host,
             config_file: head.config_file.as_deref(),
+            below: &head.below,
             jobs: &head.jobs,
             nodes: &head.nodes,
             body,
@@ -294,7 +297,7 @@ struct RequestContext<'a> {
 
 impl Backend for RequestContext<'_> {
     fn request(&self, request: &Value) -> Result<Value, String> {
-        if ["plan", "shadow", "journal"]
+        if ["plan", "shadow", "shadowReport", "journal"]
             .iter()
             .any(|op| request["op"] == *op)
         {

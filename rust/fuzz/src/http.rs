@@ -170,6 +170,7 @@ pub(crate) fn request(data: &[u8]) {
             body: body.as_bytes(),
             jobs: &[],
             config_file: None,
+            below: &Value::Null,
             nodes: &[],
             now_ms: NOW_MS,
             steady_ms: 5,

@@ -1,12 +1,14 @@
 //! The ResourceManager's list of applications, `GET /ws/v1/cluster/apps` saved as JSON.
 //!
 //! It has sums only. An application that held V core-seconds for D seconds becomes V/D containers
-//! of one core that live for D, one of them its ApplicationMaster.
+//! of one core that live for D, one of them its ApplicationMaster. Containers are built last: a
+//! list is often read beside job histories, which have the tasks.
 
 use crate::fault::Fault;
-use crate::limits::{AMOUNT_MAX, TASKS_MAX, time};
+use crate::limits::{AMOUNT_MAX, COUNT_MAX, JOBS_MAX, TASKS_MAX, time};
 use crate::model::{End, Job, Task};
-use crate::objects::{Number, Text, whole};
+use crate::objects::{Limited, Number, Text, whole};
+use heddle_core::words::ids::Millis;
 use heddle_core::words::resource::Resource;
 use serde::Deserialize;
 use std::io::BufRead;
@@ -21,7 +23,7 @@ struct Answer {
 #[derive(Deserialize)]
 struct Apps {
     #[serde(default)]
-    app: Vec<Application>,
+    app: Limited<Application, JOBS_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -57,17 +59,40 @@ struct Application {
     preempted_masters: Number,
 }
 
+/// An application of a list, without its containers.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) job: Job,
+    /// How many containers it becomes, beside its ApplicationMaster.
+    pub(crate) containers: usize,
+    length_ms: Millis,
+}
+
+impl Listed {
+    /// Builds its containers.
+    pub(crate) fn into_job(self) -> Job {
+        let task = Task {
+            length_ms: self.length_ms,
+            hosts: Vec::new(),
+        };
+        Job {
+            tasks: [vec![task; self.containers], Vec::new()],
+            ..self.job
+        }
+    }
+}
+
 /// Reads a list of applications.
 ///
 /// # Errors
 /// What is wrong with the file, with its offset.
-pub(crate) fn read(source: &mut dyn BufRead) -> Result<Vec<Job>, Fault> {
+pub(crate) fn read(source: &mut dyn BufRead) -> Result<Vec<Listed>, Fault> {
     let answer: Answer = whole(source, REMEDY)?;
-    let apps = answer.apps.map(|apps| apps.app).unwrap_or_default();
-    Ok(apps.into_iter().map(job).collect())
+    let apps = answer.apps.map(|apps| apps.app.0).unwrap_or_default();
+    Ok(apps.into_iter().map(listed).collect())
 }
 
-fn job(app: Application) -> Job {
+fn listed(app: Application) -> Listed {
     let number = |number: Number| number.0.unwrap_or(0);
     let submitted_ms = time(app.started_time);
     let ended = Some(time(number(app.finished_time))).filter(|at| *at > 0);
@@ -82,12 +107,9 @@ fn job(app: Application) -> Job {
     let size = Resource::new((memory_s / cores_s.max(1)).clamp(1, AMOUNT_MAX), 1);
     let wide = (cores_s as f64 * 1e3 / (life_ms as f64).max(1.0)).round();
     let wide = (wide.min(TASKS_MAX as f64) as usize).saturating_sub(1);
-    let task = Task {
-        length_ms: life_ms,
-        hosts: Vec::new(),
-    };
     let text = |text: Text| text.0.unwrap_or_default();
-    Job {
+    let count = |count: Number| (number(count).max(0) as u64).min(COUNT_MAX);
+    let job = Job {
         id: app.id,
         name: text(app.name),
         user: text(app.user),
@@ -101,15 +123,19 @@ fn job(app: Application) -> Job {
             ("FINISHED" | "FAILED" | "KILLED", _) => End::Badly,
             _ => End::Open,
         },
-        tasks: match is_launched && life_ms > 0 {
-            true => [vec![task; wide.max(1)], Vec::new()],
-            false => [Vec::new(), Vec::new()],
-        },
         sizes: [size; 2],
         // One container: the application is its ApplicationMaster.
         master: (wide > 0).then_some(size),
-        preempted: Some((number(app.preempted) + number(app.preempted_masters)).max(0) as u64),
+        preempted: Some(count(app.preempted) + count(app.preempted_masters)),
         held: Some([memory_s, cores_s].map(|seconds| seconds.saturating_mul(1_000))),
         ..Job::default()
+    };
+    Listed {
+        job,
+        containers: match is_launched && life_ms > 0 {
+            true => wide.max(1),
+            false => 0,
+        },
+        length_ms: life_ms,
     }
 }

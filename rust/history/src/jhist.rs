@@ -4,7 +4,7 @@
 use crate::avro::{Decoder, Schema};
 use crate::configuration::Configuration;
 use crate::fault::Fault;
-use crate::limits::{HOSTS_MAX, ITEM_BYTES_MAX, check_tasks, time};
+use crate::limits::{COUNT_MAX, HOSTS_MAX, ITEM_BYTES_MAX, check_tasks, time};
 use crate::model::{End, Job, Node, Task};
 use crate::objects::said;
 use heddle_core::words::ids::Millis;
@@ -41,15 +41,13 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Recorded, Fault> {
     let form = lines.next().unwrap_or_default();
     let schema = lines.next().unwrap_or_default();
     let begin = form.len() + schema.len();
+    check_line(schema, form.len())?;
     let mut events = Events::default();
     match form.trim_ascii() {
         form if form == JSON.as_bytes() => {
             let mut at = begin;
             for line in lines {
-                if line.len() > ITEM_BYTES_MAX {
-                    let problem = format!("a line of more than {ITEM_BYTES_MAX} bytes");
-                    return Err(Fault::at(at as u64, problem, REMEDY));
-                }
+                check_line(line, at)?;
                 if !line.trim_ascii().is_empty() {
                     let event: Value = serde_json::from_slice(line).map_err(|error| {
                         let offset = at + error.column().min(line.len());
@@ -80,6 +78,17 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Recorded, Fault> {
         }
     }
     events.finish(bytes.len() as u64)
+}
+
+/// Checks the length of the line at an offset.
+fn check_line(line: &[u8], at: usize) -> Result<(), Fault> {
+    match line.len() > ITEM_BYTES_MAX {
+        true => {
+            let problem = format!("a line of more than {ITEM_BYTES_MAX} bytes");
+            Err(Fault::at(at as u64, problem, REMEDY))
+        }
+        false => Ok(()),
+    }
 }
 
 /// An attempt that succeeded.
@@ -243,7 +252,7 @@ fn locality(counters: &Value) -> Option<[u64; 3]> {
     };
     let names = ["DATA_LOCAL_MAPS", "RACK_LOCAL_MAPS", "OTHER_LOCAL_MAPS"].map(count);
     let any = names.iter().any(Option::is_some);
-    any.then(|| names.map(|count| count.unwrap_or(0)))
+    any.then(|| names.map(|count| count.unwrap_or(0).min(COUNT_MAX)))
 }
 
 /// Adds what a job's configuration says.

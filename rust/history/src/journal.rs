@@ -2,8 +2,9 @@
 //! that was recorded under another scheduler has that scheduler's containers as events instead, and
 //! the numbers of queues and users in its requests. Only reads: no journal and no store is written.
 
+use crate::clock::utc;
 use crate::fault::Fault;
-use crate::limits::{NODES_MAX, check_tasks, time};
+use crate::limits::{AMOUNT_MAX, NODES_MAX, check_tasks, time};
 use crate::model::{End, Job, Node, Task};
 use heddle::frame;
 use heddle::host::decided_by;
@@ -12,6 +13,7 @@ use heddle::panics;
 use heddle_core::words::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts};
 use heddle_core::words::exit::{ENDED_WELL, PREEMPTED};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, UserId};
+use heddle_core::words::resource::Resource;
 use heddle_core::{Engine, Setup};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +35,10 @@ pub(crate) struct Recorded {
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     /// Whether the journal ends in the middle of an entry.
     pub(crate) torn: bool,
+    /// Containers of tasks that still ran when the journal or their job ended.
+    pub(crate) running: u64,
+    /// Containers of tasks that ended otherwise than well.
+    pub(crate) badly: u64,
 }
 
 /// Reads a journal. `tick` is called now and then with the offset.
@@ -249,7 +255,11 @@ impl Replay {
             }
             Event::ContainerCompleted { job, key, exit } => {
                 if let Some(open) = self.open.get_mut(job) {
-                    self.ran += usize::from(open.ended(*key, *exit, now));
+                    match open.ended(*key, *exit, now) {
+                        Some(true) => self.ran += 1,
+                        Some(false) => self.recorded.badly += 1,
+                        None => {}
+                    }
                 }
             }
             _ => {}
@@ -260,12 +270,11 @@ impl Replay {
     fn submitted(&mut self, facts: &JobFacts) {
         let queue = self.queues.get(&u64::from(facts.queue.0)).cloned();
         let job = Job {
-            id: format!("job {}", facts.job.0),
             queue: Some(queue.unwrap_or_else(|| format!("queue-{}", facts.queue.0))),
             priority: facts.priority,
             // Heddle's own clock of a job begins when it learns of it.
             submitted_ms: match self.is_foreign {
-                true => facts.submitted_ms,
+                true => time(facts.submitted_ms),
                 false => self.now,
             },
             preempted: Some(0),
@@ -307,9 +316,12 @@ impl Replay {
         };
         let user = self.users.get(&open.user.0).cloned();
         let user = user.unwrap_or_else(|| format!("user-{}", open.user.0));
+        self.recorded.running += open.running.values().filter(|run| !run.am).count() as u64;
         let mut job = open.finish(is_ended.then_some(self.now));
         job.user = user;
         job.submitted_ms += self.epoch_ms;
+        // A later job may have the same number.
+        job.id = format!("job {} @{}", id.0, utc(job.submitted_ms));
         for at in [&mut job.started_ms, &mut job.finished_ms]
             .into_iter()
             .flatten()
@@ -361,16 +373,17 @@ impl Open {
 
     /// A container runs; where does not matter.
     fn runs(&mut self, facts: &ContainerFacts) {
-        let (now, kind) = (facts.started_ms, self.kind(facts.priority));
+        let (now, kind) = (time(facts.started_ms), self.kind(facts.priority));
+        let size = Resource(facts.resource.0.map(|amount| amount.clamp(0, AMOUNT_MAX)));
         self.job.started_ms.get_or_insert(now);
         if facts.am {
-            self.job.master = Some(facts.resource);
+            self.job.master = Some(size);
         } else {
             if self.ran.iter().all(Vec::is_empty) && self.running.values().all(|run| run.am) {
                 let since = self.running.values().map(|run| run.started_ms).min();
                 self.job.start_ms = since.map_or(0, |since| now - since);
             }
-            self.job.sizes[kind] = self.job.sizes[kind].component_max(&facts.resource);
+            self.job.sizes[kind] = self.job.sizes[kind].component_max(&size);
         }
         let run = Running {
             kind,
@@ -380,19 +393,20 @@ impl Open {
         self.running.insert(facts.key, run);
     }
 
-    /// A container ended. Returns whether it counts as a task.
-    fn ended(&mut self, key: ContainerKey, exit: i32, now: Millis) -> bool {
-        let Some(run) = self.running.remove(&key) else {
-            return false;
-        };
+    /// A container ended. Returns whether it ended well, if it was a task's.
+    fn ended(&mut self, key: ContainerKey, exit: i32, now: Millis) -> Option<bool> {
+        let run = self.running.remove(&key)?;
         if exit == PREEMPTED {
             self.job.preempted = Some(self.job.preempted.unwrap_or(0) + 1);
         }
-        let counts = !run.am && ENDED_WELL.contains(&exit);
-        if counts {
+        if run.am {
+            return None;
+        }
+        let is_well = ENDED_WELL.contains(&exit);
+        if is_well {
             self.ran[run.kind].push((run.started_ms, now));
         }
-        counts
+        Some(is_well)
     }
 
     fn finish(mut self, at: Option<Millis>) -> Job {
@@ -410,7 +424,8 @@ impl Open {
             self.job.linger_ms = (at - said).max(0);
         }
         let end = at.map(|at| self.job.finished_ms.unwrap_or(at));
-        if let (Some(end), Some(last)) = (end, last) {
+        // Without tasks its ApplicationMaster does all the work, from its first container on.
+        if let (Some(end), Some(last)) = (end, last.or(self.job.started_ms)) {
             self.job.commit_ms = (end - last).max(0);
         }
         self.job.finished_ms = end;
@@ -421,3 +436,6 @@ impl Open {
         self.job
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,12 @@
 
 mod applications;
 mod avro;
+mod clock;
 mod configuration;
 mod fault;
 mod jhist;
 mod journal;
+mod kind;
 mod limits;
 mod model;
 mod nodes;
@@ -22,6 +24,7 @@ mod swim;
 mod workload;
 
 pub use fault::Fault;
+pub use kind::Kind;
 pub use model::{End, History, Job, Node, Task};
-pub use source::{Kind, Progress, read, read_bytes};
+pub use source::{Progress, read, read_bytes};
 pub use workload::Cluster;

@@ -17,6 +17,11 @@ pub(crate) const NODES_MAX: usize = 100_000;
 pub(crate) const TIME_MAX: i64 = 100 * 366 * 86_400_000;
 /// Largest container or node: 1 EB of memory in MB, or as many virtual cores.
 pub(crate) const AMOUNT_MAX: i64 = 1 << 40;
+/// Largest counter that is believed: the sum of a million of them fits in an `i64`.
+pub(crate) const COUNT_MAX: u64 = 1 << 40;
+/// Longest time from the first submission to the last: 400 days in ms. Longer ones come of clocks
+/// that differ, and a simulation would walk through the gap.
+pub(crate) const SPAN_MAX: i64 = 400 * 86_400_000;
 /// Hosts remembered of a task's input, as HDFS keeps replicas.
 pub(crate) const HOSTS_MAX: usize = 3;
 
@@ -35,12 +40,29 @@ impl Counted {
     /// # Errors
     /// If a limit is passed.
     pub(crate) fn add(&mut self, job: &Job) -> Result<(), Fault> {
+        self.claim(job.tasks.iter().map(Vec::len).sum())
+    }
+
+    /// Adds a job that is still to be built, with so many tasks.
+    ///
+    /// # Errors
+    /// If a limit is passed.
+    pub(crate) fn claim(&mut self, tasks: usize) -> Result<(), Fault> {
+        self.check_more(1)?;
         self.jobs += 1;
-        self.tasks += job.tasks.iter().map(Vec::len).sum::<usize>();
-        if self.jobs > JOBS_MAX {
-            return Err(Fault::whole(format!("more than {JOBS_MAX} jobs"), REMEDY));
-        }
+        self.tasks = self.tasks.saturating_add(tasks);
         check_tasks(self.tasks)
+    }
+
+    /// Checks that so many more jobs are within the limit, without adding them.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub(crate) fn check_more(&self, jobs: usize) -> Result<(), Fault> {
+        match self.jobs.saturating_add(jobs) > JOBS_MAX {
+            true => Err(Fault::whole(format!("more than {JOBS_MAX} jobs"), REMEDY)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -51,6 +73,20 @@ impl Counted {
 pub(crate) fn check_tasks(tasks: usize) -> Result<(), Fault> {
     match tasks > TASKS_MAX {
         true => Err(Fault::whole(format!("more than {TASKS_MAX} tasks"), REMEDY)),
+        false => Ok(()),
+    }
+}
+
+/// Checks a number of nodes.
+///
+/// # Errors
+/// If it passes the limit.
+pub(crate) fn check_nodes(nodes: usize) -> Result<(), Fault> {
+    match nodes > NODES_MAX {
+        true => Err(Fault::whole(
+            format!("more than {NODES_MAX} nodes in all sources"),
+            "give the history of a part of the cluster",
+        )),
         false => Ok(()),
     }
 }

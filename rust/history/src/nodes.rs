@@ -2,9 +2,9 @@
 //! and the nodes file of SLS.
 
 use crate::fault::Fault;
-use crate::limits::{AMOUNT_MAX, NODES_MAX};
+use crate::limits::{AMOUNT_MAX, NODES_MAX, check_nodes};
 use crate::model::Node;
-use crate::objects::{Number, Text, each, whole};
+use crate::objects::{Limited, Number, Text, each, whole};
 use heddle_core::words::resource::Resource;
 use serde::Deserialize;
 use std::io::BufRead;
@@ -19,7 +19,7 @@ struct Answer {
 #[derive(Deserialize)]
 struct Listed {
     #[serde(default)]
-    node: Vec<ListedNode>,
+    node: Limited<ListedNode, NODES_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ struct ListedNode {
 /// What is wrong with the file, with its offset.
 pub(crate) fn read_listed(source: &mut dyn BufRead) -> Result<Vec<Node>, Fault> {
     let answer: Answer = whole(source, REMEDY)?;
-    let listed = answer.nodes.map(|nodes| nodes.node).unwrap_or_default();
+    let listed = answer.nodes.map(|nodes| nodes.node.0).unwrap_or_default();
     let runs = |node: &ListedNode| matches!(node.state.0.as_deref(), None | Some("RUNNING"));
     let sum = |a: Number, b: Number| {
         let sum = a.0.unwrap_or(0).saturating_add(b.0.unwrap_or(0));
@@ -61,7 +61,7 @@ pub(crate) fn read_listed(source: &mut dyn BufRead) -> Result<Vec<Node>, Fault> 
             capacity: (memory > 0).then(|| Resource::new(memory, cores)),
         }
     };
-    bounded(listed.into_iter().filter(runs).map(node).collect())
+    Ok(listed.into_iter().filter(runs).map(node).collect())
 }
 
 #[derive(Deserialize)]
@@ -98,18 +98,8 @@ pub(crate) fn read_sls(source: &mut dyn BufRead) -> Result<Vec<Node>, Fault> {
                     capacity: capacity.map(|(memory, cores)| Resource::new(memory, cores)),
                 });
             }
-            Ok(())
+            check_nodes(nodes.len())
         },
     )?;
-    bounded(nodes)
-}
-
-fn bounded(nodes: Vec<Node>) -> Result<Vec<Node>, Fault> {
-    match nodes.len() > NODES_MAX {
-        true => Err(Fault::whole(
-            format!("more than {NODES_MAX} nodes"),
-            "give a part of the cluster",
-        )),
-        false => Ok(nodes),
-    }
+    Ok(nodes)
 }

@@ -3,11 +3,12 @@
 
 use crate::fault::Fault;
 use crate::limits::{ITEM_BYTES_MAX, WHOLE_BYTES_MAX};
-use serde::de::{Deserializer, IgnoredAny, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufRead, Read};
+use std::marker::PhantomData;
 use std::rc::Rc;
 
 /// Lets an item have so many bytes.
@@ -101,7 +102,7 @@ impl<'de> Deserialize<'de> for Number {
             fn visit_f64<E>(self, value: f64) -> Result<Number, E> {
                 Ok(Number(Some(value as i64)))
             }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Number, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
                 let number = text.trim().parse().map(|number| Number(Some(number)));
                 number.map_err(|_| E::custom(format!("expected a number, found `{text}`")))
             }
@@ -132,5 +133,51 @@ impl<'de> Deserialize<'de> for Text {
             Either::Text(text) => Text(Some(text)),
             Either::Other(_) => Text(None),
         })
+    }
+}
+
+/// A list of at most so many items: one more is refused before it is kept.
+#[derive(Debug)]
+pub(crate) struct Limited<T, const MOST: usize>(pub(crate) Vec<T>);
+
+impl<T, const MOST: usize> Default for Limited<T, MOST> {
+    fn default() -> Limited<T, MOST> {
+        Limited(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Limited<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Limited<T, MOST>, D::Error> {
+        struct Items<T, const MOST: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Items<T, MOST> {
+            type Value = Limited<T, MOST>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {MOST}")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = list.next_element()? {
+                    if items.len() == MOST {
+                        return Err(A::Error::custom(format!("a list of more than {MOST}")));
+                    }
+                    items.push(item);
+                }
+                Ok(Limited(items))
+            }
+        }
+        from.deserialize_seq(Items(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_ends_at_its_limit() {
+        let list = |text: &str| serde_json::from_str::<Limited<u8, 2>>(text);
+        assert_eq!(list("[1, 2]").expect("two are allowed").0, [1, 2]);
+        let error = list("[1, 2, 3").expect_err("a third is refused before the list ends");
+        assert!(said(&error).contains("more than 2"), "{error}");
     }
 }

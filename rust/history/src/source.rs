@@ -1,14 +1,16 @@
 //! Opens files and folders, tells what each file is by its content, and puts all of them together.
 
-use crate::applications;
+use crate::applications::{self, Listed};
+use crate::clock::utc;
 use crate::configuration::{self, Configuration};
 use crate::fault::Fault;
 use crate::jhist;
 use crate::journal;
-use crate::limits::{Counted, WHOLE_BYTES_MAX};
+use crate::kind::{Kind, kind_of};
+use crate::limits::{Counted, JOBS_MAX, SPAN_MAX, WHOLE_BYTES_MAX, check_nodes};
 use crate::model::{History, Job, Node};
 use crate::{nodes, rumen, sls, swim};
-use heddle::journal::{MAGIC, Reader, recordings};
+use heddle::journal::{Reader, recordings};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -18,67 +20,15 @@ use std::path::{Path, PathBuf};
 const HEAD_BYTES: usize = 64 << 10;
 /// Files in a folder are read to this depth (`done/2026/11/25/000000`).
 const DEPTH_MAX: usize = 8;
-
-/// What a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// MapReduce's job history.
-    JobHistory,
-    /// The configuration of a job.
-    Configuration,
-    /// The ResourceManager's list of applications.
-    Applications,
-    /// The ResourceManager's list of nodes.
-    Nodes,
-    /// A trace of SLS.
-    Sls,
-    /// A nodes file of SLS.
-    SlsNodes,
-    /// A trace of Rumen.
-    Rumen,
-    /// A SWIM trace.
-    Swim,
-    /// A journal of Heddle.
-    Journal,
-}
+/// A job's id is said in a fault up to this length.
+const NAME_CHARS: usize = 100;
+const DAY_MS: i64 = 86_400_000;
 
 /// Hears how far the reading is: the file, bytes read and bytes in all.
 pub type Progress<'a> = &'a mut dyn FnMut(&Path, u64, u64);
 
 const EXPECTED: &str = "expected a .jhist with its _conf.xml, the ResourceManager's apps.json and \
     nodes.json, a trace of SLS, Rumen or SWIM, or a Heddle journal";
-
-fn kind_of(head: &[u8]) -> Option<Kind> {
-    if head.starts_with(&MAGIC) {
-        return Some(Kind::Journal);
-    }
-    let text = String::from_utf8_lossy(head);
-    if text.starts_with(jhist::JSON) || text.starts_with(jhist::BINARY) {
-        return Some(Kind::JobHistory);
-    }
-    let start = text.trim_start();
-    if start.starts_with('<') && text.contains("<configuration") {
-        return Some(Kind::Configuration);
-    }
-    let has = |key: &str| text.contains(&format!("\"{key}\""));
-    if start.starts_with('{') {
-        // The order matters: a job of SLS has no `rack`, an application no `job.tasks`.
-        let kinds = [
-            (has("apps"), Kind::Applications),
-            (
-                has("nodes") && has("node") && has("rack") && has("id"),
-                Kind::Nodes,
-            ),
-            (has("job.tasks") || has("job.start.ms"), Kind::Sls),
-            (has("rack") && has("nodes"), Kind::SlsNodes),
-            (has("nodes"), Kind::Nodes),
-            (has("jobID"), Kind::Rumen),
-        ];
-        return kinds.into_iter().find(|(is, _)| *is).map(|(_, kind)| kind);
-    }
-    let line = text.lines().find(|line| !line.trim().is_empty())?;
-    (line.split('\t').count() >= 6).then_some(Kind::Swim)
-}
 
 /// Reads files, and all files below folders, as one history. `swim_nodes` are the nodes that a SWIM
 /// trace is scaled to.
@@ -103,17 +53,18 @@ pub fn read(paths: &[PathBuf], swim_nodes: u32, progress: Progress<'_>) -> Resul
     let total = sizes.iter().sum();
     let mut gathered = Gathered::default();
     let mut done = 0;
-    for (file, size) in files.iter().zip(sizes) {
+    for (number, (file, size)) in files.iter().zip(sizes).enumerate() {
+        gathered.file = number;
         progress(file, done, total);
         let mut tick = |at: u64| progress(file, done + at.min(size), total);
-        let read = gathered.file(file, swim_nodes, &mut tick);
+        let read = gathered.read(file, swim_nodes, &mut tick);
         read.map_err(|fault| Fault {
             file: file.display().to_string(),
             ..fault
         })?;
         done += size;
     }
-    gathered.finish()
+    gathered.finish(&files)
 }
 
 /// Reads one file that is in memory, whatever it is; for tests of hostile files.
@@ -133,7 +84,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<History, Fault> {
         }
         kind => gathered.source("", kind, &mut &bytes[..], 10)?,
     }
-    gathered.finish()
+    gathered.finish(&[])
 }
 
 fn unknown() -> Fault {
@@ -192,16 +143,23 @@ fn is_later_segment(path: &Path) -> bool {
 struct Gathered {
     history: History,
     counted: Counted,
+    /// The number of the file that is read.
+    file: usize,
+    /// The file of each job of the history, for a fault that is found at the end.
+    files: Vec<usize>,
     /// Jobs of job histories by the number in their id, with the time of their first ask.
-    recorded: BTreeMap<String, (Job, Option<i64>)>,
+    recorded: BTreeMap<String, (Job, Option<i64>, usize)>,
     configurations: BTreeMap<String, Configuration>,
-    applications: Vec<Job>,
+    /// Applications by the number in their id. Of several lists the last one counts.
+    applications: BTreeMap<String, (Listed, usize)>,
     nodes: BTreeMap<(String, String), Node>,
     unsuccessful: u64,
+    /// Containers of journals that still ran, and that ended otherwise than well.
+    left_out: [u64; 2],
 }
 
 impl Gathered {
-    fn file(
+    fn read(
         &mut self,
         path: &Path,
         swim_nodes: u32,
@@ -245,23 +203,28 @@ impl Gathered {
                 let read = jhist::read(&bytes_of(source)?)?;
                 self.unsuccessful += read.unsuccessful;
                 self.counted.add(&read.job)?;
-                self.add_nodes(read.nodes);
+                self.add_nodes(read.nodes)?;
                 let key = number_of(&read.job.id);
-                self.recorded.insert(key, (read.job, read.asked_ms));
+                self.recorded
+                    .insert(key, (read.job, read.asked_ms, self.file));
             }
             Kind::Configuration => {
                 let read = configuration::read(&text_of(source)?)?;
                 self.configurations.insert(number_of(name), read);
             }
-            Kind::Applications => self.applications.extend(applications::read(source)?),
-            Kind::Nodes => {
-                let read = nodes::read_listed(source)?;
-                self.add_nodes(read);
+            Kind::Applications => {
+                for app in applications::read(source)? {
+                    let key = number_of(&app.job.id);
+                    self.applications.insert(key, (app, self.file));
+                }
+                // How many of them are jobs of job histories is not known yet.
+                if self.applications.len() > JOBS_MAX {
+                    let problem = format!("more than {JOBS_MAX} applications in all lists");
+                    return Err(Fault::whole(problem, "give fewer lists"));
+                }
             }
-            Kind::SlsNodes => {
-                let read = nodes::read_sls(source)?;
-                self.add_nodes(read);
-            }
+            Kind::Nodes => self.add_nodes(nodes::read_listed(source)?)?,
+            Kind::SlsNodes => self.add_nodes(nodes::read_sls(source)?)?,
             Kind::Sls => {
                 self.history.lacks(SLS);
                 sls::read(source, |job, nodes| self.add(job, nodes))?;
@@ -272,8 +235,8 @@ impl Gathered {
             }
             Kind::Swim => {
                 self.history.lacks(SWIM);
-                for job in swim::read(&text_of(source)?, swim_nodes)? {
-                    self.add(job, Vec::new())?;
+                for job in swim::read(&text_of(source)?, swim_nodes, &mut self.counted)? {
+                    self.keep(job, self.file);
                 }
             }
             Kind::Journal => unreachable!("its callers read journals themselves"),
@@ -287,7 +250,9 @@ impl Gathered {
             self.history
                 .lacks("The journal ends in the middle of an entry: its end is missing.");
         }
-        self.add_nodes(read.nodes.into_values());
+        self.left_out[0] += read.running;
+        self.left_out[1] += read.badly;
+        self.add_nodes(read.nodes.into_values())?;
         for job in read.jobs {
             self.add(job, Vec::new())?;
         }
@@ -296,23 +261,33 @@ impl Gathered {
 
     fn add(&mut self, job: Job, nodes: Vec<Node>) -> Result<(), Fault> {
         self.counted.add(&job)?;
-        self.add_nodes(nodes);
-        self.history.jobs.push(job);
+        self.add_nodes(nodes)?;
+        self.keep(job, self.file);
         Ok(())
     }
 
-    fn add_nodes(&mut self, nodes: impl IntoIterator<Item = Node>) {
+    /// Keeps a job that has been counted.
+    fn keep(&mut self, job: Job, file: usize) {
+        self.history.jobs.push(job);
+        self.files.push(file);
+    }
+
+    fn add_nodes(&mut self, nodes: impl IntoIterator<Item = Node>) -> Result<(), Fault> {
         for mut node in nodes {
             // Some sources write racks as paths.
             node.rack = node.rack.trim_start_matches('/').to_string();
             let key = (node.rack.clone(), node.host.clone());
             let known = self.nodes.entry(key).or_insert_with(|| node.clone());
             known.capacity = known.capacity.or(node.capacity);
+            check_nodes(self.nodes.len())?;
         }
+        Ok(())
     }
 
-    fn finish(mut self) -> Result<History, Fault> {
-        self.join();
+    /// Puts everything together; `paths` are the files by their numbers.
+    fn finish(mut self, paths: &[PathBuf]) -> Result<History, Fault> {
+        self.join(paths)?;
+        self.check_span(paths)?;
         // A list of nodes has their sizes and racks; a history then only says which were used.
         let sized = self.nodes.values().any(|node| node.capacity.is_some());
         let nodes = self.nodes.into_values();
@@ -329,23 +304,24 @@ impl Gathered {
     }
 
     /// Joins job histories with configurations and applications by their numbers.
-    fn join(&mut self) {
+    fn join(&mut self, paths: &[PathBuf]) -> Result<(), Fault> {
         let default = Configuration::of_mapreduce();
         let mut has_launch = true;
         let mut has_configuration = true;
-        let mut applications: BTreeMap<String, Job> = BTreeMap::new();
-        for job in std::mem::take(&mut self.applications) {
-            applications.insert(number_of(&job.id), job);
-        }
-        for (number, (mut job, asked_ms)) in std::mem::take(&mut self.recorded) {
+        let mut applications = std::mem::take(&mut self.applications);
+        for (number, (mut job, asked_ms, mut file)) in std::mem::take(&mut self.recorded) {
             let configuration = self.configurations.get(&number);
             has_configuration &= configuration.is_some();
             jhist::configure(&mut job, configuration.unwrap_or(&default));
             match applications.remove(&number) {
-                Some(app) => join(&mut job, &app, asked_ms),
+                Some((app, listed_in)) => {
+                    join(&mut job, &app.job, asked_ms);
+                    // The submission is the application's.
+                    file = listed_in;
+                }
                 None => has_launch = false,
             }
-            self.history.jobs.push(job);
+            self.keep(job, file);
             self.history.lacks(JHIST);
         }
         if !has_configuration {
@@ -354,16 +330,73 @@ impl Gathered {
         if !has_launch {
             self.history.lacks(NO_LAUNCH);
         }
-        if self.unsuccessful > 0 {
-            let count = self.unsuccessful;
-            self.history
-                .lacks(format!("{count} failed or killed attempts are left out."));
+        let [running, badly] = self.left_out;
+        let left_out = [
+            (self.unsuccessful, UNSUCCESSFUL),
+            (running, STILL_RUNNING),
+            (badly, ENDED_BADLY),
+        ];
+        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            self.history.lacks(format!("{count} {what}"));
         }
-        for (_, job) in applications {
-            self.history.jobs.push(job);
+        self.add_listed(applications, paths)
+    }
+
+    /// Adds applications that have no job history.
+    fn add_listed(
+        &mut self,
+        applications: BTreeMap<String, (Listed, usize)>,
+        paths: &[PathBuf],
+    ) -> Result<(), Fault> {
+        // All are counted before the first one's containers are built.
+        for (app, file) in applications.values() {
+            self.counted.claim(app.containers).map_err(|fault| Fault {
+                file: name_of(paths, *file),
+                ..fault
+            })?;
+        }
+        for (app, file) in applications.into_values() {
+            self.keep(app.into_job(), file);
             self.history.lacks(APPLICATIONS);
         }
+        Ok(())
     }
+
+    /// Refuses submissions by clocks that cannot be one.
+    fn check_span(&self, paths: &[PathBuf]) -> Result<(), Fault> {
+        let jobs = || self.history.jobs.iter().zip(&self.files);
+        let first = jobs().min_by_key(|(job, _)| job.submitted_ms);
+        let last = jobs().max_by_key(|(job, _)| job.submitted_ms);
+        let Some((first, last)) = first.zip(last) else {
+            return Ok(());
+        };
+        let span_ms = last.0.submitted_ms - first.0.submitted_ms;
+        if span_ms <= SPAN_MAX {
+            return Ok(());
+        }
+        let named = |(job, file): (&Job, &usize)| {
+            let id: String = job.id.chars().take(NAME_CHARS).collect();
+            let file = match paths.is_empty() {
+                true => String::new(),
+                false => format!(" of {}", name_of(paths, *file)),
+            };
+            format!("`{id}`{file} at {}", utc(job.submitted_ms))
+        };
+        let (days, most) = (span_ms / DAY_MS, SPAN_MAX / DAY_MS);
+        let problem = format!(
+            "{days} days between the first submission, {}, and the last, {}; at most {most} are \
+             one history",
+            named(first),
+            named(last),
+        );
+        Err(Fault::whole(problem, ONE_CLOCK))
+    }
+}
+
+/// Returns the name of a file by its number; empty for what is not from a file.
+fn name_of(paths: &[PathBuf], number: usize) -> String {
+    let path = paths.get(number);
+    path.map_or_else(String::new, |path| path.display().to_string())
 }
 
 /// Adds what the ResourceManager knows of a job's application.
@@ -437,6 +470,13 @@ impl Read for Counting<'_> {
     }
 }
 
+const ONE_CLOCK: &str = "predict each source by itself: traces that count from 0 (SLS, SWIM, some \
+    of Rumen) and dates do not mix, and a Rumen job without `submitTime` counts as submitted at 0";
+const UNSUCCESSFUL: &str = "failed or killed attempts are left out.";
+const STILL_RUNNING: &str = "containers of journals are left out because they still ran when the \
+    journal or their job ended: the prediction has less work than the cluster had.";
+const ENDED_BADLY: &str = "containers of journals are left out because they failed, were lost, \
+    preempted or given back.";
 const ALWAYS: &str = "Users, lengths of tasks and times of submission stay as they were: nobody \
     submits more because the cluster is faster, and no task is slower because its node is full.";
 const JHIST: &str = "A map takes as long on any node as it took where it ran; a reduce takes as \
@@ -456,3 +496,27 @@ const SWIM: &str = "A SWIM trace has bytes only: tasks, their lengths, users and
     from SWIM's rule and the simulator's rates.";
 const JOURNAL: &str = "A journal has numbers instead of the names of hosts and jobs, and not where \
     the input of maps lies.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_that_journals_leave_out_are_unknown() {
+        let mut gathered = Gathered::default();
+        for (running, badly) in [(2, 0), (1, 4)] {
+            let read = journal::Recorded {
+                jobs: vec![Job::default()],
+                running,
+                badly,
+                ..journal::Recorded::default()
+            };
+            gathered.journal(read).expect("it is within the limits");
+        }
+        let history = gathered.finish(&[]).expect("it has jobs");
+        for words in ["3 containers of journals", "4 containers of journals"] {
+            let says = |line: &String| line.starts_with(words);
+            assert!(history.unknown.iter().any(says), "{:?}", history.unknown);
+        }
+    }
+}

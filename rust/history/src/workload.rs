@@ -1,7 +1,7 @@
 //! Makes a simulator's workload of a history, for the recorded cluster or another.
 
 use crate::fault::Fault;
-use crate::limits::AMOUNT_MAX;
+use crate::limits::{AMOUNT_MAX, time};
 use crate::model::{History, Job};
 use heddle_core::words::resource::Resource;
 use heddle_sim::cluster_sim::hardware::Block;
@@ -122,7 +122,7 @@ fn plan(job: &Job, origin: i64, numbers: &BTreeMap<&str, u32>, count: u32) -> Jo
         linger_ms: job.linger_ms,
     };
     JobPlan {
-        submit_ms: job.submitted_ms - origin,
+        submit_ms: time(job.submitted_ms.saturating_sub(origin)),
         user: match job.user.is_empty() {
             true => "unknown".to_string(),
             false => job.user.clone(),
@@ -153,6 +153,22 @@ mod tests {
             host: host.to_string(),
             capacity: Some(Resource::new(memory, 1)),
         }
+    }
+
+    #[test]
+    fn times_of_submission_never_overflow() {
+        let at = |submitted_ms: i64| Job {
+            submitted_ms,
+            ..Job::default()
+        };
+        let mut history = History {
+            jobs: vec![at(i64::MIN), at(i64::MAX)],
+            nodes: vec![sized("a", 1)],
+            ..History::default()
+        };
+        let workload = history.workload(&Cluster::default()).expect("it is known");
+        let times = workload.jobs.iter().map(|job| job.submit_ms);
+        assert_eq!(times.collect::<Vec<_>>(), [0, time(i64::MAX)]);
     }
 
     #[test]

@@ -236,3 +236,116 @@ fn an_object_without_end_is_refused_at_the_limit() {
     assert!(fault.problem.contains("more than"), "{fault}");
     assert_eq!(fault.offset, Some(64 << 20));
 }
+
+/// Counters and preemptions of hostile files are bounded, so that their sums are too.
+#[test]
+fn counts_of_hostile_files_are_bounded() {
+    let app = format!(
+        r#"{{"apps":{{"app":[{{"id":"a","startedTime":1,"numNonAMContainerPreempted":{0},
+            "numAMContainerPreempted":{0}}}]}}}}"#,
+        i64::MAX
+    );
+    let history = read_bytes(app.as_bytes()).expect("it is a list");
+    assert_eq!(history.jobs[0].preempted, Some(2 << 40));
+    let counter = format!(r#"{{"name":"DATA_LOCAL_MAPS","value":{}}}"#, u64::MAX);
+    let jhist = [
+        r#"{"type":"JOB_SUBMITTED","event":{"x.S":{"jobid":"job_1_1","submitTime":5}}}"#,
+        &format!(
+            r#"{{"type":"JOB_FINISHED","event":{{"x.F":{{"finishTime":9,"totalCounters":
+            {{"groups":[{{"counts":[{counter}]}}]}}}}}}}}"#
+        )
+        .replace('\n', ""),
+    ];
+    let jhist = format!("Avro-Json\n{{}}\n{}\n", jhist.join("\n"));
+    let history = read_bytes(jhist.as_bytes()).expect("it is a job history");
+    assert_eq!(history.jobs[0].locality, Some([1 << 40, 0, 0]));
+}
+
+/// Each becomes 15 million containers that live for a second.
+#[test]
+fn applications_are_counted_before_their_containers_are_built() {
+    let app = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","startedTime":1000,"launchTime":1000,"finishedTime":2000,
+            "memorySeconds":15000001,"vcoreSeconds":15000001}}"#
+        )
+    };
+    let list = format!(r#"{{"apps":{{"app":[{},{}]}}}}"#, app("a"), app("b"));
+    let fault = read_bytes(list.as_bytes()).expect_err("30 million are too many");
+    assert!(fault.problem.contains("20000000 tasks"), "{fault}");
+}
+
+#[test]
+fn a_schema_without_end_is_refused_at_the_limit() {
+    let mut bytes = b"Avro-Json\n".to_vec();
+    bytes.resize((64 << 20) + 100, b' ');
+    let fault = read_bytes(&bytes).expect_err("it is too long");
+    assert!(
+        fault.problem.contains("more than 67108864 bytes"),
+        "{fault}"
+    );
+    assert_eq!(fault.offset, Some(10));
+}
+
+#[test]
+fn traces_may_not_name_more_nodes_than_the_limit() {
+    let trace = |nodes: usize| {
+        let task = |i| format!(r#"{{"container.host":"/r/{i}","container.duration.ms":1}}"#);
+        let tasks: Vec<String> = (0..nodes).map(task).collect();
+        format!(r#"{{"job.tasks":[{}]}}"#, tasks.join(","))
+    };
+    let history = read_bytes(trace(100_000).as_bytes()).expect("it is at the limit");
+    assert_eq!(history.nodes.len(), 100_000);
+    let fault = read_bytes(trace(100_001).as_bytes()).expect_err("one too many");
+    assert!(fault.problem.contains("100000 nodes"), "{fault}");
+}
+
+/// A trace that counts from 0 beside a date: a simulation would walk through decades.
+#[test]
+fn clocks_that_differ_are_refused_with_the_first_and_last_job() {
+    let at = |id: &str, time: &str| format!(r#"{{"jobID":"{id}",{time}"mapTasks":[]}}"#);
+    let late = at("late", r#""submitTime":1700000000000,"#);
+    let fault = read_bytes(format!("{late}{}", at("early", "")).as_bytes());
+    let fault = fault.expect_err("one job has no time");
+    let words = "`early` at 1970-01-01T00:00:00Z, and the last, `late` at 2023-11-14T22:13:20Z";
+    assert!(fault.problem.contains(words), "{fault}");
+    assert!(fault.remedy.contains("by itself"), "{fault}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clocks");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    let [early, late] =
+        [("early.json", at("early", "")), ("late.json", late)].map(|(name, text)| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("it can be written");
+            path
+        });
+    let fault = read(&[late.clone(), early.clone()], 1, &mut |_, _, _| {});
+    let said = fault.expect_err("they differ").to_string();
+    for (id, path) in [("early", early), ("late", late)] {
+        let words = format!("`{id}` of {}", path.display());
+        assert!(said.contains(&words), "{said}");
+    }
+    // Four hundred days are one history.
+    let days = |days: i64| {
+        let last = at(
+            "last",
+            &format!(r#""submitTime":{},"#, 1 + days * 86_400_000),
+        );
+        read_bytes(format!("{}{last}", at("first", r#""submitTime":1,"#)).as_bytes())
+    };
+    assert_eq!(days(400).expect("a year and a month").jobs.len(), 2);
+    assert!(days(401).is_err());
+}
+
+/// Queues of two traces are called as a list of applications begins.
+#[test]
+fn a_queue_of_any_name_does_not_tell_the_kind() {
+    let sls = r#"{"job.queue.name":"apps","job.tasks":[{"container.duration.ms":5}]}"#;
+    let rumen = r#"{"jobID":"j","queue":"apps","submitTime":5,"mapTasks":[]}"#;
+    for trace in [sls, rumen] {
+        let history = read_bytes(trace.as_bytes()).expect("it is a trace");
+        assert_eq!(history.jobs[0].queue.as_deref(), Some("apps"));
+    }
+    let list = "\n { \"apps\" : {\"app\": [{\"id\": \"a\", \"startedTime\": 7}]}}";
+    let history = read_bytes(list.as_bytes()).expect("it is a list");
+    assert_eq!(history.jobs[0].submitted_ms, 7);
+}

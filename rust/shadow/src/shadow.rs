@@ -108,6 +108,12 @@ impl Shadow {
         self.flush();
     }
 
+    /// How many jobs have ended live and not here.
+    pub fn unfinished(&self) -> usize {
+        // Every number is of a job that has not ended live.
+        self.jobs.len() - self.numbers.len()
+    }
+
     /// Hears a frame: the events that the live engine got, then what it decided.
     pub fn hear(&mut self, now_ms: Millis, events: &[Event], decisions: &[Decision]) {
         self.now_ms = self.now_ms.max(now_ms);

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::files::{self, segment_path};
+use super::files::{self, Recording, segment_path};
 use super::format::{
     BLOCK_HEADER_BYTES, BlockHeader, ENTRY_HEADER_BYTES, EntryKind, JournalError, MAGIC,
     SEGMENT_HEADER_BYTES, SegmentHeader, checksum, malformed, number,
@@ -101,7 +101,10 @@ impl Reader<BufReader<File>> {
             path.to_owned()
         } else {
             let found = files::recordings(path)?;
-            match found.last() {
+            // A full disk or a kill may leave one that has not begun.
+            let has_begun =
+                |recording: &&Recording| recording.bytes() >= SEGMENT_HEADER_BYTES as u64;
+            match found.iter().rev().find(has_begun).or(found.last()) {
                 Some(newest) => newest.path(newest.segments[0].0),
                 None if path.is_dir() => {
                     let at = path.display();

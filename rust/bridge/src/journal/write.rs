@@ -122,7 +122,13 @@ impl Writer {
             writer.create_after(last)?
         };
         writer.shared.recording.store(writer.recording, Relaxed);
-        writer.begin_segment(file, 0)?;
+        if let Err(error) = writer.begin_segment(file, 0) {
+            // On a full disk each start would leave an empty recording, the newest of all.
+            if !is_device(settings) {
+                let _ = fs::remove_file(segment_path(&settings.path, writer.recording, 1));
+            }
+            return Err(error);
+        }
         Ok(writer)
     }
 

@@ -35,6 +35,12 @@ impl Plan {
         let Some(journal) = &self.journal else {
             return Ok(());
         };
+        if let Some(kind) = answer.json["over"].as_str() {
+            let what = format!("heddle.json lies over the file of the {kind} scheduler there");
+            let remedy =
+                "`heddle whatif` with that file, or with what `heddle convert` makes of it";
+            return Err(Failure::usage(what, "--journal", remedy));
+        }
         let now = client.get("configuration/file", "", Holds::Text("text"))?;
         let now = parsed(&said(&now.json["text"]), &said(&now.json["file"]))?;
         let next = self.file.display().to_string();

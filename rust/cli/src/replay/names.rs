@@ -6,14 +6,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues that every configuration has. They tell nothing.
 const COMMON: &[&str] = &["root", "default"];
-/// Values that are names.
-const NAMED: &[&str] = &["user", "application"];
+/// Values that are names. `by` is who changed an account.
+const NAMED: &[&str] = &["user", "group", "application", "default_label", "by"];
+/// Lists of names.
+const LISTS: &[&str] = &["groups", "accessible_labels"];
 /// Values that are names of queues, or paths of them.
 const PATHS: &[&str] = &["queue", "path", "parent", "pool", "name"];
 /// Objects whose keys are names.
-const MAPS: &[&str] = &["users", "labels"];
+const MAPS: &[&str] = &["users", "labels", "user_weights"];
 /// Keys whose values are words of Heddle.
-const WORDS: &[&str] = &["op", "policy", "share", "order", "place", "log_level"];
+const WORDS: &[&str] = &[
+    "op",
+    "policy",
+    "share",
+    "order",
+    "place",
+    "log_level",
+    "rule",
+    "names",
+    "fallback",
+    "state",
+    "compare",
+];
+/// Parts of a configuration that no engine reads. Paths, hosts and databases are in them, and names
+/// that stand nowhere else.
+const UNREAD: &[&str] = &["api", "store", "allocations_file"];
 /// What Fair's rules put for a dot in a user's queue.
 const DOT: &str = "_dot_";
 
@@ -35,19 +52,29 @@ impl Names {
     /// Collects the names of a setup or a request.
     pub(super) fn collect(&mut self, json: &Value) {
         match json {
-            Value::Object(fields) => self.collect_fields(fields),
+            Value::Object(fields) => self.collect_fields("", fields),
             Value::Array(items) => items.iter().for_each(|item| self.collect(item)),
             _ => {}
         }
     }
 
-    fn collect_fields(&mut self, fields: &Map<String, Value>) {
+    /// Collects what stands at the key `of`: the same key means something else elsewhere.
+    fn collect_in(&mut self, of: &str, json: &Value) {
+        match json {
+            Value::Object(fields) => self.collect_fields(of, fields),
+            Value::Array(items) => items.iter().for_each(|item| self.collect_in(of, item)),
+            _ => {}
+        }
+    }
+
+    fn collect_fields(&mut self, of: &str, fields: &Map<String, Value>) {
         for (key, value) in fields {
             self.words.insert(key.clone());
             match value {
                 Value::String(text) if WORDS.contains(&key.as_str()) => {
                     self.words.insert(text.clone());
                 }
+                Value::String(text) if key == "application" && is_id(text) => {}
                 Value::String(text) if NAMED.contains(&key.as_str()) => self.add(text),
                 Value::String(text) if PATHS.contains(&key.as_str()) => self.add_path(text),
                 Value::String(text) if key.starts_with("acl") => {
@@ -56,20 +83,26 @@ impl Names {
                 Value::String(text) if key == "allocations" || key == "text" => {
                     self.add_quoted(text);
                 }
-                Value::Array(items) if key == "groups" => {
-                    items
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .for_each(|name| self.add(name));
+                Value::Array(items) if LISTS.contains(&key.as_str()) => {
+                    texts(items).for_each(|name| self.add(name));
                 }
-                Value::Object(map) if MAPS.contains(&key.as_str()) => {
+                Value::Array(items) if (of, key.as_str()) == ("saved", "opened") => {
+                    texts(items).for_each(|path| self.add_path(path));
+                }
+                Value::Object(map) if has_names(of, key) => {
                     for (name, value) in map {
                         self.add(name);
-                        self.collect(value);
+                        self.collect_in(key, value);
+                    }
+                }
+                Value::Object(map) if has_paths(of, key) => {
+                    for (path, value) in map {
+                        self.add_path(path);
+                        self.collect_in(key, value);
                     }
                 }
                 Value::Object(_) if WORDS.contains(&key.as_str()) => self.collect_words(value),
-                value => self.collect(value),
+                value => self.collect_in(key, value),
             }
         }
     }
@@ -129,14 +162,56 @@ impl Names {
     }
 }
 
+fn texts(items: &[Value]) -> impl Iterator<Item = &str> {
+    items.iter().filter_map(Value::as_str)
+}
+
+/// Whether keys of this object are names. `users` of a setup has a number for each, `users` of a
+/// configuration has keys of its own, and the names in `each`.
+fn has_names(of: &str, key: &str) -> bool {
+    match (of, key) {
+        ("config", "users") => false,
+        ("users", "each") => true,
+        _ => MAPS.contains(&key),
+    }
+}
+
+/// Whether keys of this object are paths of queues: accounts that an engine is given
+/// (`restoreAccounts`).
+fn has_paths(of: &str, key: &str) -> bool {
+    matches!(
+        (of, key),
+        ("accounts", "accounts") | ("saved", "slot_ms" | "owed")
+    )
+}
+
+/// Whether a text is the id of an application, TIME_NUMBER. The engine reads its numbers.
+fn is_id(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = text.split_once('_');
+    parts.is_some_and(|(time, number)| is_number(time) && is_number(number))
+}
+
 impl Pseudonyms {
     /// How many names are replaced.
     pub(super) fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// Replaces the names in a setup or a request.
+    /// Replaces the names in a setup or a request. Leaves out what no engine reads.
     pub(super) fn replace(&self, json: &Value) -> Value {
+        let mut json = json.clone();
+        if let Some(config) = json.get_mut("config").and_then(Value::as_object_mut) {
+            config.retain(|key, _| !UNREAD.contains(&key.as_str()));
+        }
+        // Why an account was changed: a text of a person, for the books.
+        if let Some(request) = json.as_object_mut() {
+            request.remove("why");
+        }
+        self.replaced(&json)
+    }
+
+    fn replaced(&self, json: &Value) -> Value {
         match json {
             Value::Object(fields) => {
                 let field = |(key, value): (&String, &Value)| {
@@ -144,13 +219,13 @@ impl Pseudonyms {
                     let value = if is_word {
                         value.clone()
                     } else {
-                        self.replace(value)
+                        self.replaced(value)
                     };
                     (self.replace_in(key), value)
                 };
                 Value::Object(fields.iter().map(field).collect())
             }
-            Value::Array(items) => items.iter().map(|item| self.replace(item)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.replaced(item)).collect(),
             Value::String(text) => self.replace_in(text).into(),
             other => other.clone(),
         }
@@ -180,6 +255,30 @@ impl Pseudonyms {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// Names are where they are, whatever word of Heddle stands at the same place elsewhere.
+    #[test]
+    fn keys_and_words_of_a_configuration_are_no_names() {
+        let setup = json!({
+            "users": {"each": 1, "reject": 2, "zoe": 3},
+            "config": {
+                "users": {"max_running_jobs": 3, "each": {"zoe": {"max_running_jobs": 1}}},
+                "placement": [{"rule": "reject", "group": "zoes"}],
+            },
+        });
+        let id = json!({"op": "authorize", "application": "1700000000000_0001"});
+        let mut names = Names::default();
+        names.collect(&setup);
+        names.collect(&id);
+        let pseudonyms = names.pseudonyms();
+        assert_eq!(pseudonyms.kept, ["each", "reject"]);
+        let replaced = pseudonyms.replace(&setup);
+        let users = &replaced["config"]["users"];
+        assert_eq!(users["max_running_jobs"], 3);
+        assert_eq!(users["each"]["n000000"]["max_running_jobs"], 1);
+        assert_eq!(replaced["config"]["placement"][0]["group"], "n000001");
+        assert_eq!(pseudonyms.replace(&id), id);
+    }
 
     #[test]
     fn names_go_wherever_they_stand_and_nothing_else_does() {

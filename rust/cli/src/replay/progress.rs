@@ -15,26 +15,44 @@ const EVERY: u32 = 1_024;
 /// How far a replay is, on standard error if that is a terminal.
 pub(super) struct Progress {
     bar: ProgressBar,
+    /// Bytes of the passes that are done.
+    before: u64,
+    /// Bytes of a pass.
+    total: u64,
     begun: Instant,
     calls: u32,
 }
 
 impl Progress {
-    /// Begins to read a journal, opened at this path.
-    pub(super) fn of(journal: &Reader<BufReader<File>>, path: &Path) -> Progress {
+    /// Begins to read a journal, opened at this path, so many times.
+    pub(super) fn of(journal: &Reader<BufReader<File>>, path: &Path, passes: u64) -> Progress {
         let alone = || fs::metadata(path).map_or(0, |metadata| metadata.len());
         let total = journal.bytes_total().unwrap_or_else(alone);
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let all = total.saturating_mul(passes);
+        let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {eta} left");
         bar.set_style(style.expect("the template is right"));
         Progress {
             bar,
+            before: 0,
+            total,
             begun: Instant::now(),
             calls: 0,
         }
     }
 
-    /// Notes that so many bytes are done.
+    /// Returns how many bytes the bar shows as done, and of how many.
+    #[cfg(test)]
+    pub(super) fn done(&self) -> (u64, u64) {
+        (self.bar.position(), self.bar.length().unwrap_or(0))
+    }
+
+    /// Begins the next pass.
+    pub(super) fn again(&mut self) {
+        self.before += self.total;
+    }
+
+    /// Notes that so many bytes of this pass are done.
     pub(super) fn at(&mut self, bytes: u64) {
         self.calls += 1;
         if self.calls < EVERY {
@@ -44,7 +62,7 @@ impl Progress {
         if self.bar.is_hidden() && self.begun.elapsed() > SHOWN_AFTER {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.set_position(bytes);
+        self.bar.set_position(self.before.saturating_add(bytes));
     }
 }
 

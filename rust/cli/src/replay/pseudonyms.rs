@@ -25,10 +25,13 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<Value, Failure> {
         let what = "a journal of this name exists";
         return Err(Failure::usage(what, to.display().to_string(), "a new name"));
     }
-    let names = read_names(Reader::open(from).map_err(unreadable)?).map_err(unreadable)?;
+    let mut journal = Reader::open(from).map_err(unreadable)?;
+    let mut progress = Progress::of(&journal, from, 2);
+    let names = read_names(&mut journal, &mut progress).map_err(unreadable)?;
     let pseudonyms = names.pseudonyms();
     let mut copy = Copy {
         pseudonyms: &pseudonyms,
+        from,
         to,
         host: None,
         out: Vec::new(),
@@ -36,7 +39,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<Value, Failure> {
         inputs: 0,
     };
     let mut journal = Reader::open(from).map_err(unreadable)?;
-    let mut progress = Progress::of(&journal, from);
+    progress.again();
     while let Some(entry) = journal.next_entry().map_err(unreadable)? {
         copy.entry(entry.kind, entry.now_ms, journal.payload())?;
         progress.at(journal.bytes());
@@ -51,7 +54,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<Value, Failure> {
     }))
 }
 
-fn read_names(mut journal: Source) -> Result<Names, JournalError> {
+fn read_names(journal: &mut Source, progress: &mut Progress) -> Result<Names, JournalError> {
     let mut names = Names::default();
     while let Some(entry) = journal.next_entry()? {
         if matches!(entry.kind, EntryKind::Setup | EntryKind::Request)
@@ -59,6 +62,7 @@ fn read_names(mut journal: Source) -> Result<Names, JournalError> {
         {
             names.collect(&json);
         }
+        progress.at(journal.bytes());
     }
     Ok(names)
 }
@@ -66,6 +70,7 @@ fn read_names(mut journal: Source) -> Result<Names, JournalError> {
 /// A copy at work.
 struct Copy<'a> {
     pseudonyms: &'a Pseudonyms,
+    from: &'a Path,
     to: &'a Path,
     host: Option<Host>,
     out: Vec<u8>,
@@ -88,7 +93,13 @@ impl Copy<'_> {
     fn open(&mut self, setup: &[u8]) -> Result<(), Failure> {
         let setup: Value = serde_json::from_slice(setup).map_err(|error| self.wrong(&error))?;
         let mut setup = self.pseudonyms.replace(&setup);
-        setup["journal"] = json!({"path": self.to, "bytes_max": u64::MAX, "wait": true});
+        let Some(keys) = setup.as_object_mut() else {
+            let at = self.from.display().to_string();
+            let expected = "a journal that this version recorded";
+            return Err(Failure::usage("its setup is no JSON object", at, expected));
+        };
+        let journal = json!({"path": self.to, "bytes_max": u64::MAX, "wait": true});
+        keys.insert("journal".to_owned(), journal);
         let host = Host::open(&setup.to_string()).map_err(|error| self.wrong(&error))?;
         self.host = Some(host);
         Ok(())
@@ -163,4 +174,31 @@ fn decisions(output: &[u8]) -> Vec<Value> {
     let mut records = describe::output(output);
     records.retain(|record| record["record"] != "LOG");
     records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both passes take their time.
+    #[test]
+    fn reading_the_names_is_half_of_the_work() {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native-tests/data/scripted.journal");
+        let open = || Reader::open(&path).expect("it is there");
+        let mut journal = open();
+        let mut progress = Progress::of(&journal, &path, 2);
+        // The bar moves once in many entries, and the journal is short.
+        for _ in 0..8 {
+            journal = open();
+            read_names(&mut journal, &mut progress).expect("it is whole");
+        }
+        let (done, all) = progress.done();
+        assert!(0 < done && done <= all / 2, "{done} of {all}");
+        progress.again();
+        for _ in 0..2_048 {
+            progress.at(journal.bytes());
+        }
+        assert_eq!(progress.done(), (all, all));
+    }
 }

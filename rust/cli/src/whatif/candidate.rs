@@ -38,6 +38,12 @@ pub(crate) fn all(
             config,
         });
     }
+    // The first candidate is what the others are compared with.
+    if all.is_empty() {
+        let remedy = "a policy such as `fair`, or a file with --config";
+        let what = "there is nothing to try";
+        return Err(Failure::usage(what, "--policies, --config", remedy));
+    }
     let again = (1..all.len()).find(|at| all[..*at].iter().any(|one| one.name == all[*at].name));
     match again {
         Some(at) => {

@@ -85,12 +85,13 @@ impl Outcome {
             .map(|(room, held)| used(&held, &room, end - begin));
         let preempted: Option<Vec<u64>> = history.jobs.iter().map(|job| job.preempted).collect();
         let places: Vec<[u64; 3]> = history.jobs.iter().filter_map(|job| job.locality).collect();
-        let sum = |at: usize| places.iter().map(|counts| counts[at]).sum();
+        // Counters are whatever a history says, the highest number too.
+        let sum = |at: usize| total(places.iter().map(|counts| counts[at]));
         Outcome {
             name: "recorded".to_string(),
             fates: fates.collect(),
             used,
-            preempted: preempted.map(|all| all.into_iter().sum()),
+            preempted: preempted.map(|all| total(all.into_iter())),
             locality: (!places.is_empty()).then(|| [sum(0), sum(1), sum(2)]),
             open: open(spans.collect()),
         }
@@ -185,6 +186,11 @@ pub(crate) fn user_of(fate: &Fate) -> &str {
     &fate.user
 }
 
+/// Returns the sum, or the highest number if it is above.
+pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 fn seconds(ms: i64) -> f64 {
     ms as f64 / 1e3
 }
@@ -221,23 +227,27 @@ pub(crate) struct Figures {
     pub(crate) jobs: usize,
     pub(crate) ended: usize,
     pub(crate) refused: usize,
-    /// Median and 95th percentile.
-    pub(crate) waited: [f64; 2],
-    pub(crate) turn: [f64; 2],
-    pub(crate) mean_turn: f64,
+    /// Median and 95th percentile; none if it is known of no job.
+    pub(crate) waited: [Option<f64>; 2],
+    pub(crate) turn: [Option<f64>; 2],
+    pub(crate) mean_turn: Option<f64>,
 }
 
 impl Figures {
     fn of(fates: &[&Fate]) -> Figures {
         let waited: Vec<f64> = fates.iter().filter_map(|fate| fate.waited_s).collect();
         let turn: Vec<f64> = fates.iter().filter_map(|fate| fate.turn_s).collect();
+        // Of no values these would be 0, which reads as if it were known.
+        let known = |times: &[f64], figure: f64| (!times.is_empty()).then_some(figure);
+        let figures =
+            |times: &[f64]| [50, 95].map(|percent| known(times, percentile(times, percent)));
         Figures {
             jobs: fates.len(),
             ended: turn.len(),
             refused: fates.iter().filter(|fate| fate.refused.is_some()).count(),
-            waited: [50, 95].map(|percent| percentile(&waited, percent)),
-            turn: [50, 95].map(|percent| percentile(&turn, percent)),
-            mean_turn: mean(&turn),
+            waited: figures(&waited),
+            turn: figures(&turn),
+            mean_turn: known(&turn, mean(&turn)),
         }
     }
 
@@ -405,4 +415,40 @@ pub(crate) fn draw(outcomes: &[Outcome], folder: &Path) -> Result<Vec<String>, S
         pictures.push(text.map_err(|error| format!("{}: {error}", path.display()))?);
     }
     Ok(pictures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_history::Job;
+
+    #[test]
+    fn counters_of_any_size_are_summed() {
+        let job = Job {
+            preempted: Some(u64::MAX),
+            locality: Some([u64::MAX, 1, 0]),
+            ..Job::default()
+        };
+        let history = History {
+            jobs: vec![job.clone(), job],
+            ..History::default()
+        };
+        let outcome = Outcome::recorded(&history);
+        assert_eq!(outcome.preempted, Some(u64::MAX));
+        assert_eq!(outcome.locality, Some([u64::MAX, 2, 0]));
+    }
+
+    /// Of two jobs one has ended; of none is known when it started.
+    #[test]
+    fn what_is_known_of_no_job_is_null() {
+        let ended = Fate {
+            turn_s: Some(8.0),
+            ..Fate::default()
+        };
+        let figures = Figures::of(&[&ended, &Fate::default()]);
+        let told = figures.as_json();
+        assert_eq!(told["waiting_s"], json!({"median": null, "p95": null}));
+        let turn = json!({"mean": 8.0, "median": 8.0, "p95": 8.0});
+        assert_eq!(told["turn_around_s"], turn);
+    }
 }

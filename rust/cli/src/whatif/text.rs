@@ -1,7 +1,7 @@
 //! The report for a terminal.
 
 use super::figures::{self, Change, Fate, Figures, Outcome};
-use crate::terminal::table;
+use crate::terminal::{clean, table};
 use std::fmt::Write;
 
 /// Winners and losers listed of each kind.
@@ -30,11 +30,8 @@ pub(crate) fn cells(figures: &Figures) -> Vec<String> {
         figures.turn[0],
     ];
     let counts = [figures.jobs, figures.ended].map(|count| count.to_string());
-    // A trace may say of no job when it ended.
-    let text = |time: f64| match figures.ended {
-        0 => "-".to_string(),
-        _ => format!("{time:.1}"),
-    };
+    // A trace may say of no job when it started, or when it ended.
+    let text = |time: Option<f64>| time.map_or("-".to_string(), |time| format!("{time:.1}"));
     let times = times.into_iter().chain([figures.turn[1]]).map(text);
     counts.into_iter().chain(times).collect()
 }
@@ -43,9 +40,10 @@ pub(crate) fn cells(figures: &Figures) -> Vec<String> {
 pub(crate) fn totals(outcome: &Outcome) -> [String; 5] {
     let part =
         |part: Option<f64>| part.map_or("-".to_string(), |part| format!("{:.1}%", part * 1e2));
-    let near = outcome
-        .locality
-        .map(|counts| counts[0] as f64 / counts.iter().sum::<u64>().max(1) as f64);
+    let near = outcome.locality.map(|counts| {
+        let all = figures::total(counts.into_iter());
+        counts[0] as f64 / all.max(1) as f64
+    });
     let refused = outcome
         .fates
         .iter()
@@ -128,19 +126,21 @@ pub(crate) fn report(outcomes: &[Outcome], baseline: usize, unknown: &[&str]) ->
     }
     text += "\nWhat this does not know:\n";
     for line in unknown {
-        let _ = writeln!(text, "- {line}");
+        let _ = writeln!(text, "- {}", clean(line));
     }
     text
 }
 
 fn winners(baseline: &Outcome, other: &Outcome) -> String {
-    let mut text = format!("\n{} instead of {}:\n", other.name, baseline.name);
+    // Names of jobs and users are whatever a history says; those of candidates may be files.
+    let names = [other, baseline].map(|outcome| clean(&outcome.name));
+    let mut text = format!("\n{} instead of {}:\n", names[0], names[1]);
     for (what, changes) in [
         ("user", figures::users(baseline, other)),
         ("job", figures::jobs(baseline, other)),
     ] {
         let line = |change: &Change| {
-            let Change { name, .. } = change;
+            let name = clean(&change.name);
             let (before, after) = (change.before_s, change.after_s);
             format!(
                 "  {what} {name}: {before:.1} -> {after:.1} ({:+.1})\n",
@@ -160,4 +160,55 @@ fn winners(baseline: &Outcome, other: &Outcome) -> String {
         text += &loses.map(line).collect::<String>();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(name: &str, fate: Fate) -> Outcome {
+        Outcome {
+            name: name.to_string(),
+            fates: vec![fate],
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_no_time() {
+        let fate = Fate {
+            turn_s: Some(8.0),
+            ..Fate::default()
+        };
+        let row = cells(&outcome("recorded", fate).figures());
+        assert_eq!(row, ["1", "1", "-", "-", "8.0", "8.0", "8.0"]);
+    }
+
+    #[test]
+    fn places_are_counted_up_to_the_highest_number() {
+        let counted = Outcome {
+            locality: Some([u64::MAX; 3]),
+            ..Outcome::default()
+        };
+        assert_eq!(totals(&counted)[3], "100.0%");
+    }
+
+    #[test]
+    fn no_name_of_a_history_reaches_the_terminal_as_it_is() {
+        let fate = |turn_s| Fate {
+            id: "job\u{1b}[2J".to_string(),
+            user: "ann\u{202e}".to_string(),
+            turn_s: Some(turn_s),
+            ..Fate::default()
+        };
+        let before = outcome("fair", fate(2.0));
+        for (after, by) in [(1.0, "-1.0"), (3.0, "+1.0")] {
+            let other = outcome("a\u{7}.json", fate(after));
+            let told = report(&[before.clone(), other], 0, &["nodes\u{9b}"]);
+            let shown = |c: char| c == '\n' || (!c.is_control() && c != '\u{202e}');
+            assert!(told.chars().all(shown), "{told:?}");
+            let job = format!("job job\\u{{1b}}[2J (ann\\u{{202e}}): 2.0 -> {after:.1} ({by})");
+            assert!(told.contains(&job), "{told}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! speak to a ResourceManager.
 
 mod check_config;
+mod pseudonyms;
 mod recorded;
 mod replay;
 mod simulate;

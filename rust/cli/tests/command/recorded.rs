@@ -166,8 +166,26 @@ fn what_if_has_the_jobs_that_the_other_scheduler_ran() {
     let table = std::fs::read_to_string(folder.join("jobs.csv")).expect("the table");
     let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split(',').collect()).collect();
     // Waited from 2.0 to 4.9, finished at 31.0; the other has no end.
-    let first = ["job 0", "", "ann", "root.ads", "3", "2", "2.900", "29.000"];
-    let second = ["job 1", "", "bob", "root.logs", "0", "0", "0.000", ""];
+    let first = [
+        "job 0 @2023-11-14T22:13:22Z",
+        "",
+        "ann",
+        "root.ads",
+        "3",
+        "2",
+        "2.900",
+        "29.000",
+    ];
+    let second = [
+        "job 1 @2023-11-14T22:13:30Z",
+        "",
+        "bob",
+        "root.logs",
+        "0",
+        "0",
+        "0.000",
+        "",
+    ];
     assert_eq!(rows[1][..8], first);
     assert_eq!(rows[2][..8], second);
     assert_eq!(rows.len(), 3, "{table}");

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::support::client::{Answer, FrameWriter};
-use crate::support::journals::{Entry, encode, entries, record, setup_with};
+use crate::support::journals::{Entry, encode, entries, record, setup_entry, setup_with};
 use crate::support::{DECISIONS_MAX, Library};
 use heddle::host::Host;
+use heddle::journal::EntryKind;
 use heddle_core::words::event::Event;
 use heddle_core::words::ids::JobId;
 
@@ -123,7 +124,87 @@ fn a_journal_that_was_cut_short_is_replayed_as_far_as_it_goes() {
     assert!(replayed["frames"].as_u64() > Some(0), "{replayed}");
     assert_eq!(replayed["end"], Value::Null);
     assert_eq!(replayed["torn"], true);
-    assert_eq!(replayed["same"], true);
+    assert_eq!(replayed["without_end"], true);
+    assert_eq!(replayed["difference"], Value::Null);
+    // The cut may lie between an input and its answer, as a kill may.
+    let unanswered = replayed["unanswered"].as_u64().expect("a number");
+    assert!(unanswered <= 1, "{replayed}");
+    assert_eq!(replayed["same"], unanswered == 0);
+}
+
+/// The recorded journal without some of its entries, in a file of this name.
+fn without(name: &str, remove: impl FnOnce(&mut Vec<Entry>)) -> PathBuf {
+    changed(name, |bytes| {
+        let mut all = entries(&journal()).expect("it is whole");
+        remove(&mut all);
+        *bytes = encode(&all);
+    })
+}
+
+/// The summary in words and as JSON; the command succeeds.
+fn summary(path: &Path, more: &[&str]) -> (String, Value) {
+    let plain = replay(path, more);
+    assert!(plain.status.success(), "{plain:?}");
+    let json = replay(path, &[&["--json"], more].concat());
+    let json = serde_json::from_slice(&json.stdout).expect("JSON");
+    (text(&plain.stdout), json)
+}
+
+const END: u32 = EntryKind::End as u32;
+
+#[test]
+fn a_recording_without_an_end_is_said_to_have_none() {
+    let no_end = "none: the ResourceManager was killed or still writes it";
+    let (plain, json) = summary(&journal(), &[]);
+    assert!(!plain.contains(no_end), "{plain}");
+    assert_eq!(json["without_end"], false);
+    let path = without("no-end.journal", |all| {
+        all.retain(|entry| entry.kind != END)
+    });
+    let (plain, json) = summary(&path, &[]);
+    assert!(plain.contains(no_end), "{plain}");
+    assert_eq!(
+        (&json["without_end"], &json["torn"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(
+        (&json["same"], &json["unanswered"]),
+        (&json!(true), &json!(0))
+    );
+    // A replay that stops earlier has not seen the end.
+    let (plain, json) = summary(&path, &["--until", "5"]);
+    assert!(!plain.contains(no_end), "{plain}");
+    assert_eq!(json["without_end"], Value::Null);
+}
+
+/// As `Replay::same` of the library has it: an answer that is missing is not the same one.
+#[test]
+fn answers_that_were_not_recorded_are_not_called_the_same() {
+    let is_answer = |entry: &Entry| entry.kind == EntryKind::Answer as u32;
+    let middle = without("no-answer.journal", |all| {
+        let at = all.iter().position(is_answer).expect("it has answers");
+        all.remove(at);
+    });
+    let (plain, json) = summary(&middle, &[]);
+    assert!(plain.contains("the recording lacks 1\n"), "{plain}");
+    assert_eq!(
+        (&json["same"], &json["unanswered"]),
+        (&json!(false), &json!(1))
+    );
+    assert_eq!(json["difference"], Value::Null);
+    let last = without("no-last-answer.journal", |all| {
+        let at = all.iter().rposition(is_answer).expect("it has answers");
+        all.truncate(at);
+    });
+    let (plain, json) = summary(&last, &[]);
+    assert!(
+        plain.contains("the last input has none, as after a kill"),
+        "{plain}"
+    );
+    assert_eq!(
+        (&json["same"], &json["unanswered"]),
+        (&json!(false), &json!(1))
+    );
 }
 
 #[test]
@@ -296,6 +377,20 @@ fn a_copy_with_pseudonyms_decides_the_same_and_names_nobody() {
     let again = replay(&journal(), &["--pseudonyms", to]);
     assert_eq!(again.status.code(), Some(2), "{again:?}");
     assert!(text(&again.stderr).contains("a journal of this name exists"));
+}
+
+/// A journal may come from anywhere, and its checksums may be right.
+#[test]
+fn a_setup_that_is_no_object_is_refused() {
+    for (at, setup) in ["[]", "5", "null"].into_iter().enumerate() {
+        let path = folder("replay-setup").join(format!("setup-{at}.journal"));
+        fs::write(&path, encode(&[setup_entry(setup)])).expect("the folder is ours");
+        let out = path.with_file_name("copy");
+        let ran = replay(&path, &["--pseudonyms", out.to_str().expect("UTF-8")]);
+        assert_eq!(ran.status.code(), Some(2), "{setup}: {ran:?}");
+        let said = text(&ran.stderr);
+        assert!(said.contains("no JSON object") && said.contains(&*path.to_string_lossy()));
+    }
 }
 
 /// The engine's lines are in its output frames, whatever the command logs itself.

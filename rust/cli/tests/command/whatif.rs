@@ -65,11 +65,14 @@ fn it_refuses_with_place_and_remedy() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let empty = file.path().display().to_string();
     let no_nodes = format!("{HISTORY}/apps.json");
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 7] = [
         (&[&empty], "offset 0"),
         (&[&no_nodes], "--node-memory"),
         (&[HISTORY, "--policies", "lifo"], "no policy"),
         (&[HISTORY, "--baseline", "lottery"], "lottery"),
+        (&[HISTORY, "--policies", ""], "there is nothing to try"),
+        (&[HISTORY, "--nodes", "0"], "1..=100000"),
+        (&[HISTORY, "--nodes", "8,4000000000"], "1..=100000"),
     ];
     for (arguments, words) in cases {
         let output = whatif(arguments);

@@ -162,7 +162,7 @@ pub struct Locked(pub Mutex<Cluster>);
 
 impl Backend for Locked {
     fn request(&self, request: &Value) -> Result<Value, String> {
-        if request["op"] == "shadow" {
+        if request["op"] == "shadow" || request["op"] == "shadowReport" {
             // The bridge has it.
             let cluster = self.0.lock().expect("no test panics in it");
             return Ok(shadow_of(&cluster.engine));
@@ -267,6 +267,7 @@ impl Site {
             body: b"",
             jobs: &[],
             config_file: Some(self.config_file),
+            below: &Value::Null,
             nodes: &[],
             now_ms: NOW,
             steady_ms: NOW,

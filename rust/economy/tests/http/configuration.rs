@@ -34,6 +34,25 @@ fn previous(site: &Site) -> Option<String> {
     shown["previous"].as_str().map(str::to_string)
 }
 
+/// After an answer that was lost, the sender tries again.
+#[test]
+fn the_same_change_again_leaves_the_file_to_roll_back_to() {
+    let site = Site::market();
+    let first = market_config().to_string();
+    for _ in 0..2 {
+        let (answer, _) = finished(&put(&site, "{\"policy\": \"fifo\"}"), None);
+        assert_eq!(answer.status, 200, "{}", text(&answer));
+        assert_eq!(previous(&site), Some(first.clone()));
+    }
+    // One that is refused the second time takes nothing with it either.
+    let (refused, _) = finished(&put(&site, "{\"policy\": \"fifo\"}"), Some("no"));
+    assert_eq!(refused.status, 400);
+    assert_eq!(previous(&site), Some(first.clone()));
+    let back = site.signed("root", "POST", ROLLBACK, "{}");
+    assert_eq!(finished(&back, None).0.status, 200);
+    assert_eq!(kept(&site), first);
+}
+
 #[test]
 fn a_change_is_kept_and_rolled_back() {
     let site = Site::market();

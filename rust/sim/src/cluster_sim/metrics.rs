@@ -70,10 +70,12 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
-    /// Adds a container that was held for a time.
+    /// Adds a container that was held for a time. A history may tell of containers so large that
+    /// the product of hours and their memory has no room; the sum then stays at the highest.
     pub(super) fn hold(&mut self, size: &Resource, held_ms: Millis) {
-        self.held[0] += size.memory_mb() * held_ms;
-        self.held[1] += size.vcores() * held_ms;
+        for (held, amount) in self.held.iter_mut().zip([size.memory_mb(), size.vcores()]) {
+            *held = held.saturating_add(amount.saturating_mul(held_ms));
+        }
     }
 
     /// Returns the time from submission to end.
@@ -188,7 +190,8 @@ impl Results {
 
     /// Returns the part of the slot-time of a kind that attempts held, until the last end.
     pub fn utilisation(&self, kind: usize) -> f64 {
-        let held: i64 = self.jobs.iter().map(|job| job.slot_ms[kind]).sum();
+        let held = self.jobs.iter().map(|job| job.slot_ms[kind]);
+        let held = held.fold(0, i64::saturating_add);
         held as f64 / (f64::from(self.slots[kind]) * self.ended_ms as f64).max(1.0)
     }
 
@@ -264,6 +267,34 @@ pub fn jain(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_of_any_size_is_held_for_any_time() {
+        let mut record = JobRecord::default();
+        record.hold(&Resource::new(2_048, 2), 3_000);
+        assert_eq!(record.held, [6_144_000, 6_000]);
+        // The largest that `--node-memory` admits, for six hours.
+        let hours_ms = 6 * 3_600_000;
+        for _ in 0..2 {
+            record.hold(&Resource::new(1 << 40, 1), hours_ms);
+        }
+        assert_eq!(record.held, [i64::MAX, 6_000 + 2 * hours_ms]);
+    }
+
+    #[test]
+    fn slots_that_were_held_for_long_are_summed() {
+        let job = JobRecord {
+            slot_ms: [i64::MAX; 2],
+            ..JobRecord::default()
+        };
+        let results = Results {
+            jobs: vec![job.clone(), job],
+            slots: [1, 1],
+            ended_ms: i64::MAX,
+            ..Results::default()
+        };
+        assert_eq!(results.utilisation(0), 1.0);
+    }
 
     #[test]
     fn summaries_of_little() {

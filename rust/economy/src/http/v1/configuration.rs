@@ -2,8 +2,8 @@
 //! was written, as at `yarn rmadmin -refreshQueues`, and asks [`reloaded`] for the answer; a file
 //! that is refused there is taken back.
 //!
-//! The file before is kept beside it, so that a crash at any moment leaves one of the two in place,
-//! and that a roll back needs no memory of the process.
+//! The file before is kept beside it, so that a roll back needs no memory of the process. What
+//! comes into force is written first, so that a crash at any moment leaves both texts on the disk.
 
 use super::body;
 use crate::http::answer::{Answer, Failure, Reply, Written};
@@ -62,12 +62,22 @@ fn write(exchange: &Exchange<'_>, text: String) -> Result<Reply, Failure> {
     };
     let config = parse_json(&text).map_err(|fault| refused(fault.to_string()))?;
     let file = place(exchange)?;
-    let plan = json!({"op": "plan", "config": config});
+    let plan = json!({"op": "plan", "config": config, "below": exchange.request.below});
     let mut answer = exchange.backend.request(&plan).map_err(refused)?;
     let (before, earlier) = (read(&file)?, earlier(&file)?);
-    // The file before first: between the two, it is the same as the present one.
-    put(&name(&file, PREVIOUS), &before, &file)?;
-    put(&file, &text, &file).or_else(|failure| {
+    // Whole on the disk first: neither a crash nor a full disk may cost the text of a roll back.
+    let next = stage(&file, &text, &file)?;
+    let swap = || -> Result<(), Failure> {
+        // The same text again, as after an answer that was lost, is no change: the file before
+        // stays the one to roll back to.
+        if text != before {
+            put(&name(&file, PREVIOUS), &before, &file)?;
+        }
+        fs::rename(&next, &file).map_err(|error| failed(&file, &error))
+    };
+    swap().or_else(|failure| {
+        // What is left of it, if anything; the error that matters is the first.
+        let _ = fs::remove_file(&next);
         put_previous(&file, earlier.as_deref())?;
         Err(failure)
     })?;
@@ -112,7 +122,10 @@ fn put_previous(file: &Path, text: Option<&str>) -> Result<(), Failure> {
     let previous = name(file, PREVIOUS);
     match text {
         Some(text) => put(&previous, text, file),
-        None => fs::remove_file(&previous).map_err(|error| failed(&previous, &error)),
+        None => match fs::remove_file(&previous) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&previous, &error)),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -149,20 +162,28 @@ fn earlier(file: &Path) -> Result<Option<String>, Failure> {
 
 /// Writes a whole file or nothing, with the rights of `like`.
 fn put(file: &Path, text: &str, like: &Path) -> Result<(), Failure> {
+    let next = stage(file, text, like)?;
+    fs::rename(&next, file).map_err(|error| {
+        let _ = fs::remove_file(&next);
+        failed(file, &error)
+    })
+}
+
+/// Writes a text beside the file that it shall become; returns its place.
+fn stage(file: &Path, text: &str, like: &Path) -> Result<PathBuf, Failure> {
     let next = name(file, NEXT);
     let write = || -> io::Result<()> {
         let rights = fs::metadata(like)?.permissions();
         let mut out = File::create(&next)?;
         out.set_permissions(rights)?;
         out.write_all(text.as_bytes())?;
-        out.sync_all()?;
-        fs::rename(&next, file)
+        out.sync_all()
     };
     write().map_err(|error| {
-        // What is left of it, if anything; the error that matters is the first.
         let _ = fs::remove_file(&next);
         failed(file, &error)
-    })
+    })?;
+    Ok(next)
 }
 
 fn failed(file: &Path, error: &io::Error) -> Failure {

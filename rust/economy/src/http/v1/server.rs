@@ -125,7 +125,7 @@ pub(crate) fn plan(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let config: Map<String, Value> = body::read(exchange.request.body, "{\"policy\": \"fair\"}")?;
     let answer = exchange
         .backend
-        .request(&json!({"op": "plan", "config": config}));
+        .request(&json!({"op": "plan", "config": config, "below": exchange.request.below}));
     let answer = answer.map_err(|problem| {
         let expected = "a heddle.json that `heddle check-config` finds no fault with";
         Failure::new(400, problem, "body", expected)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// `GET shadow`: the shadow's state and its last report.
 pub(crate) fn report(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
-    let mut shadow = exchange.ask(&json!({"op": "shadow"}))?;
+    let mut shadow = exchange.ask(&json!({"op": "shadowReport"}))?;
     if shadow.is_null() {
         return Ok(Reply::json(&json!({"state": "off"})));
     }

@@ -188,8 +188,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     config.open(file, configuration);
     setWebHandler(new ApiHandler(economy, jobNames, new ConfigReload(config, rmContext)));
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
-    facts = new FactFeed(
-        this::getApplicationAttempt, rmContext, reports.table(), configuration);
+    facts = new FactFeed(this::getApplicationAttempt, rmContext, reports.table(), configuration);
     factBooks = new FactBooks(books, engine);
     applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
         dirty, new Submissions(economy, configuration), facts);
@@ -246,18 +245,20 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /**
    * Reloads the configuration; on any error the old one stays. YARN also calls it when a standby
-   * becomes active. An error in the file must not prevent that, so nothing is thrown then.
+   * becomes active, which an error in the file must not prevent: nothing is thrown then.
    */
   @Override
   public void reinitialize(Configuration configuration, RMContext context) throws IOException {
-    // Reads yarn-site.xml again, which may have changed since the start.
+    // Reads yarn-site.xml again, which may have changed. What may refuse it goes first.
     Configuration site = new Configuration(configuration);
     site.reloadConfiguration();
+    super.reinitialize(MonitorConf.without(configuration), context);
+    Resource maximum = ResourceUtils.fetchMaximumAllocationFromConfig(site);
     try {
       ConfigFile file = config.reload(configuration, capacity);
       economy.warnOfChanges(file);
       audit.letBackSoon();
-      refreshMaximumAllocation(ResourceUtils.fetchMaximumAllocationFromConfig(site));
+      refreshMaximumAllocation(maximum);
       LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
       LOG.error("{}. The configuration in force stays", e.getMessage());
@@ -265,7 +266,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         throw e;
       }
     }
-    super.reinitialize(MonitorConf.without(configuration), context);
   }
 
   // ---- Events.

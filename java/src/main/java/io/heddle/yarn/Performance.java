@@ -86,8 +86,8 @@ final class Performance extends SchedulerMetrics {
         .addGauge(JOURNAL, journal.path("bytes").asLong())
         .addGauge(JOURNAL_STOPPED, journal.path("stopped").isTextual() ? 1 : 0)
         .addGauge(SHADOW_DROPPED, shadow.path("state").asText().equals("dropped") ? 1 : 0)
-        .addGauge(SHADOW_GRANTS, shadow.path("report").path("grants").path(1).asLong())
-        .addGauge(SHADOW_PREEMPTIONS, shadow.path("report").path("preemptions").path(1).asLong())
+        .addGauge(SHADOW_GRANTS, shadow.path("grants").asLong())
+        .addGauge(SHADOW_PREEMPTIONS, shadow.path("preemptions").asLong())
         .addGauge(BEHIND, books.path("intervals_behind").asLong())
         .addCounter(LOST,
             books.path("lost_intervals").asLong() + books.path("intervals_lost").asLong());

@@ -1,6 +1,7 @@
 package io.heddle.yarn.config;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.engine.Allocations;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.EngineConfig;
@@ -36,6 +37,9 @@ public final class ConfigControl {
   private final Names names;
   private final Lock lock;
   private final ScheduledThreadPoolExecutor clock;
+  // Held from the reading of the files to the end of a reload: what another call has read before
+  // must not come into force after it. Taken before the scheduler's lock.
+  private final Object reloading = new Object();
   // Replaced with the lock held; otherwise of the looking thread alone.
   private volatile ConfigFile config;
   private volatile FollowedFile pools;
@@ -97,26 +101,28 @@ public final class ConfigControl {
         complain(file, null, e.getMessage());
       }
     }
-    castShadow(conf);
+    cast(ShadowFiles.read(conf));
   }
 
-  /** Begins or ends the shadow that yarn-site.xml names. A wrong one is said, and harms nothing. */
-  private void castShadow(Configuration conf) {
-    EngineConfig candidate = null;
-    String name = null;
-    try {
-      ConfigFile file = ConfigFile.shadow(conf);
-      if (file != null) {
-        FollowedFile allocations = file.allocations();
-        Allocations read = allocations == null ? null : read(allocations, allocations.read());
-        candidate = file.forEngine(names).with(read);
-        name = file.source();
-        LOG.info("{} is the candidate of a shadow", name);
-      }
-    } catch (IOException | RuntimeException e) {
-      LOG.error("{}. There is no shadow", e.getMessage());
+  /** Begins or ends a shadow, with the lock held. A wrong candidate is said, and harms nothing. */
+  private void cast(ShadowFiles shadow) {
+    if (shadow == null) {
+      engine.cast(null, null, null);
+      return;
     }
-    engine.cast(name, candidate);
+    EngineConfig candidate = null;
+    String wrong = shadow.wrong;
+    if (wrong == null) {
+      try {
+        Allocations read =
+            shadow.pools == null ? null : read(shadow.pools, shadow.poolsText);
+        candidate = shadow.config.forEngine(names).with(read);
+        LOG.info("{} is the candidate of a shadow", shadow.name);
+      } catch (IOException | RuntimeException e) {
+        wrong = String.valueOf(e.getMessage());
+      }
+    }
+    engine.cast(shadow.name, candidate, wrong);
   }
 
   /**
@@ -129,9 +135,18 @@ public final class ConfigControl {
    */
   public ConfigFile reload(Configuration conf, CapacitySource capacity)
       throws IOException {
-    ConfigFile next = config.again(conf, capacity);
-    FollowedFile file = next.allocations();
-    String text = file == null ? null : textOf(file);
+    synchronized (reloading) {
+      ConfigFile next = config.again(conf, capacity);
+      FollowedFile file = next.allocations();
+      String text = file == null ? null : textOf(file);
+      ShadowFiles shadow = ShadowFiles.read(conf);
+      takeOver(next, file, text, shadow);
+      return next;
+    }
+  }
+
+  private void takeOver(ConfigFile next, FollowedFile file, String text, ShadowFiles shadow)
+      throws IOException {
     lock.lock();
     try {
       Allocations read = text == null ? null : read(file, text);
@@ -147,8 +162,7 @@ public final class ConfigControl {
       if (file != null) {
         inForce(file, read);
       }
-      castShadow(conf);
-      return next;
+      cast(shadow);
     } finally {
       lock.unlock();
     }
@@ -191,6 +205,11 @@ public final class ConfigControl {
   /** Returns the name of heddle.json; null if there is none, or none that is a file. */
   public String json() {
     return config.json();
+  }
+
+  /** Returns the stock scheduler's file that heddle.json lies over, as it was read; else null. */
+  public ObjectNode below() {
+    return config.below();
   }
 
   /** Returns whether rules of placement ask for more of a submission than its user and queue. */

@@ -96,6 +96,16 @@ public final class ConfigFile {
         StockSource.metersUsers(from, found.path("stock").path("properties")), names);
   }
 
+  /** Returns the stock scheduler's file that heddle.json lies over, as it was read; else null. */
+  ObjectNode below() {
+    if (!isStock()) {
+      return null;
+    }
+    ObjectNode below = found.deepCopy();
+    below.remove("json");
+    return below;
+  }
+
   /** Returns how amounts are compared and rounded: as the Capacity Scheduler does with its file. */
   public ResourceCalculator calculator() {
     return answer.path("memory_only").asBoolean()
@@ -147,15 +157,11 @@ public final class ConfigFile {
   }
 
   /**
-   * Reads the candidate of a shadow; null if there is none.
+   * Reads the candidate of a shadow. It stands alone, over no stock scheduler's file.
    *
    * @throws IOException saying which file, where in it, what was expected and what to do
    */
-  static ConfigFile shadow(Configuration conf) throws IOException {
-    String path = conf.getTrimmed(SHADOW_PROPERTY, "");
-    if (path.isEmpty()) {
-      return null;
-    }
+  static ConfigFile shadow(String path) throws IOException {
     ObjectNode found = SetupJson.object();
     found.set("json", named(SHADOW_PROPERTY, path));
     found.put("from", StockSource.HEDDLE);

@@ -1,5 +1,6 @@
 package io.heddle.yarn.economy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.web.ApiHandler;
 import java.io.IOException;
@@ -25,6 +26,11 @@ public final class ConfigReload implements ApiHandler.ConfigurationFile {
   @Override
   public String name() {
     return config.json();
+  }
+
+  @Override
+  public ObjectNode below() {
+    return config.below();
   }
 
   @Override

@@ -317,10 +317,11 @@ public final class Engine {
    *
    * @param name of the file, for reports
    * @param candidate its configuration; null ends a shadow
+   * @param wrong why there is no candidate although a file is named: reported as a dropped shadow
    */
-  public void cast(String name, EngineConfig candidate) {
-    if (candidate != null || shadow != null) {
-      shadow = SetupJson.shadow(name, candidate);
+  public void cast(String name, EngineConfig candidate, String wrong) {
+    if (candidate != null || wrong != null || shadow != null) {
+      shadow = SetupJson.shadow(name, candidate, wrong);
       request(shadow);
     }
   }

@@ -94,10 +94,13 @@ public final class SetupJson {
    *
    * @param name of the file, for reports
    * @param candidate its configuration; null ends a shadow
+   * @param wrong why there is no candidate although a file is named; else null
    */
-  static String shadow(String name, EngineConfig candidate) {
+  static String shadow(String name, EngineConfig candidate, String wrong) {
     ObjectNode request = JSON.createObjectNode().put("op", "castShadow");
-    if (candidate != null) {
+    if (wrong != null) {
+      request.putObject("shadow").put("name", name).put("wrong", wrong);
+    } else if (candidate != null) {
       candidate.putInto(request.putObject("shadow").put("name", name));
     }
     return request.toString();

@@ -23,6 +23,7 @@ public final class ApiHandler implements WebHandler {
   private static final int BODY_BYTES_READ = (1 << 20) + 1;
   /** Below it are the routes that change the configuration. */
   private static final String CONFIGURATION = "/heddle/v1/configuration/";
+  private static final String PLAN = "/heddle/v1/plan";
   private static final String AUTHORIZATION = "Authorization";
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -38,7 +39,7 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, config_file, jobs, nodes
+     *     host, config_file, below, jobs, nodes
      * @return a line of JSON with status, content_type, headers and log, then the body;
      *     {@code reload} has a change of the configuration that is written and not reloaded yet
      * @throws HeddleException while there is no engine to answer
@@ -75,6 +76,9 @@ public final class ApiHandler implements WebHandler {
   public interface ConfigurationFile {
     /** Returns the name of heddle.json; null if there is none, or none that is a file. */
     String name();
+
+    /** Returns the stock scheduler's file that heddle.json lies over, as it was read; else null. */
+    ObjectNode below();
 
     /**
      * Reads the configuration again, as {@code yarn rmadmin -refreshQueues} does.
@@ -159,6 +163,9 @@ public final class ApiHandler implements WebHandler {
       return null;
     } catch (IOException | RuntimeException e) {
       return String.valueOf(e.getMessage());
+    } catch (Error e) {
+      // The file must be taken back after this too.
+      return e.toString();
     }
   }
 
@@ -174,6 +181,10 @@ public final class ApiHandler implements WebHandler {
     head.put("accept", request.getHeader("Accept"));
     head.put("host", request.getServerName());
     head.put("config_file", configuration.name());
+    if (request.getRequestURI().startsWith(CONFIGURATION)
+        || request.getRequestURI().startsWith(PLAN)) {
+      head.set("below", configuration.below());
+    }
     ArrayNode jobs = names.of(request.getRequestURI());
     if (jobs != null) {
       head.set("jobs", jobs);

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.junit.Test;
 
 /** A reload without the property that named what is in force. */
@@ -32,6 +33,23 @@ public class ConfigFileTest {
       assertTrue(refused.getMessage(), refused.getMessage().contains(ConfigFile.FILE_PROPERTY));
       assertEquals("hfsp", order(cluster));
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertEquals("hfsp", order(cluster));
+    }
+  }
+
+  /** YARN refuses the reload as a whole, so the engine must not have taken its part. */
+  @Test
+  public void aMonitorThatYarnCannotMakeLeavesTheConfiguration() throws Exception {
+    Configuration conf = TestCluster.conf("{\"policy\": \"hfsp\"}");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      Configuration wrong = new Configuration(conf);
+      wrong.set(
+          ConfigFile.FILE_PROPERTY, TestCluster.write("{\"policy\": \"fifo\"}").getPath());
+      wrong.setBoolean(YarnConfiguration.RM_SCHEDULER_ENABLE_MONITORS, true);
+      wrong.set(YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES, "no.such.Policy");
+      Exception refused = assertThrows(Exception.class,
+          () -> cluster.scheduler.reinitialize(wrong, cluster.rm.getRMContext()));
+      assertTrue(refused.toString(), refused.toString().contains("no.such.Policy"));
       assertEquals("hfsp", order(cluster));
     }
   }

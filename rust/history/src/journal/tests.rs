@@ -1,3 +1,5 @@
+//! Journals with hostile numbers, jobs without tasks, and containers that are left out.
+
 use super::*;
 use crate::model::History;
 use crate::workload::Cluster;

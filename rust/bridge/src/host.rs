@@ -187,7 +187,8 @@ impl Host {
 
     /// Serves a request and returns the reply, both JSON. Some do not reach the engine:
     /// `{"op": "journal"}` and `{"op": "shadow"}` ask the host how its journal and its shadow are
-    /// doing; `{"op": "castShadow", "shadow": ..}` begins a shadow with this candidate, unless it
+    /// doing, `{"op": "shadowReport"}` also for the shadow's last report, which may be large;
+    /// `{"op": "castShadow", "shadow": ..}` begins a shadow with this candidate, unless it
     /// is there already, or ends it for null.
     ///
     /// # Errors
@@ -201,6 +202,13 @@ impl Host {
         }
         match request["op"].as_str() {
             Some("shadow") => return Ok(self.shadow_status().to_string()),
+            Some("shadowReport") => {
+                let (mut state, report) = self.shadow_report();
+                if !state.is_null() {
+                    state["report"] = Value::clone(&report);
+                }
+                return Ok(state.to_string());
+            }
             Some("castShadow") => {
                 self.guarded(|host| host.cast_shadow(now_ms, &request["shadow"]))?;
                 return Ok(self.shadow_status().to_string());

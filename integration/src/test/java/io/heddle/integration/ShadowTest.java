@@ -46,7 +46,7 @@ public class ShadowTest {
   }
 
   private static JsonNode shadow() throws Exception {
-    return EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"shadow\"}");
+    return EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"shadowReport\"}");
   }
 
   private static String told() {

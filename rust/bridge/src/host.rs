@@ -22,7 +22,7 @@ use crate::journal::{Recorder, Settings};
 use crate::logs::{self, LogBuffer};
 use crate::panics;
 use crate::record::InputHeader;
-use crate::shadow::ShadowLink;
+use crate::shadow::{self, ShadowLink};
 
 /// All engines of this process.
 pub static ENGINES: Table<Host> = Table::new();
@@ -203,11 +203,8 @@ impl Host {
         match request["op"].as_str() {
             Some("shadow") => return Ok(self.shadow_status().to_string()),
             Some("shadowReport") => {
-                let (mut state, report) = self.shadow_report();
-                if !state.is_null() {
-                    state["report"] = Value::clone(&report);
-                }
-                return Ok(state.to_string());
+                let (state, report) = self.shadow_report();
+                return Ok(shadow::with_report(state, &report).to_string());
             }
             Some("castShadow") => {
                 self.guarded(|host| host.cast_shadow(now_ms, &request["shadow"]))?;

@@ -21,6 +21,7 @@ use crate::handles::Table;
 use crate::host::ENGINES;
 use crate::logs::{self, LogBuffer};
 use crate::panics;
+use crate::shadow;
 
 /// All services of this process. A service's lock in the table is held to find it, not to use it.
 static SERVICES: Table<Arc<ServiceSlot>> = Table::new();
@@ -209,11 +210,8 @@ impl EngineHandle {
     /// The shadow's state with its last report, which is copied while the engine goes on.
     fn shadow(&self) -> Result<Value, String> {
         let shadow = ENGINES.with(self.handle, |host| host.shadow_report());
-        let (mut state, report) = shadow.map_err(|error| error.to_string())?;
-        if !state.is_null() {
-            state["report"] = Value::clone(&report);
-        }
-        Ok(state)
+        let (state, report) = shadow.map_err(|error| error.to_string())?;
+        Ok(shadow::with_report(state, &report))
     }
 }
 
@@ -287,7 +285,7 @@ mod tests {
         let queues = over["config"]["queues"].as_array().expect("a list");
         let ads = queues.iter().find(|queue| queue["path"] == "root.ads");
         assert_eq!(ads.expect("the stock file's queue")["weight"], 3.0);
-        // What a reload would refuse.
+        // A reload would refuse this text.
         request["below"]["stock"]["text"] = json!("<allocations><queue>");
         assert!(over_stock(&request).is_err());
         request["below"] = Value::Null;

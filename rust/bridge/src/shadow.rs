@@ -239,6 +239,14 @@ impl ShadowLink {
     }
 }
 
+/// Adds the last report to the state of a shadow; null stays null, without one.
+pub(crate) fn with_report(mut state: Value, report: &Value) -> Value {
+    if !state.is_null() {
+        state["report"] = report.clone();
+    }
+    state
+}
+
 /// The engine's setup with the candidate's configuration.
 fn candidate(setup: &Value, request: &Value) -> Result<Setup, String> {
     let mut setup = setup.clone();

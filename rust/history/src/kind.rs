@@ -3,7 +3,7 @@
 use crate::jhist;
 use heddle::journal::MAGIC;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// MapReduce's job history.

@@ -43,7 +43,7 @@ impl Counted {
         self.claim(job.tasks.iter().map(Vec::len).sum())
     }
 
-    /// Adds a job that is still to be built, with so many tasks.
+    /// Counts a job with this many tasks before it is built.
     ///
     /// # Errors
     /// If a limit is passed.

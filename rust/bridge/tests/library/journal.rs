@@ -150,7 +150,7 @@ fn every_engine_has_a_recording_of_its_own() {
     let newest = Reader::open(&directory.0).unwrap();
     assert_eq!(newest.recording(), 3);
     assert_eq!(newest.heddle_version(), env!("CARGO_PKG_VERSION"));
-    // What a full disk left, or a kill, hides none of the others.
+    // An empty recording, as a full disk or a kill leaves it, does not hide the others.
     fs::write(directory.0.join("rm.journal.000004.000001"), "").unwrap();
     assert_eq!(Reader::open(&directory.0).unwrap().recording(), 3);
 }

@@ -24,7 +24,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Begins to read a journal, opened at this path, so many times.
+    /// Makes the bar for `passes` readings of the journal at this path.
     pub(super) fn of(journal: &Reader<BufReader<File>>, path: &Path, passes: u64) -> Progress {
         let alone = || fs::metadata(path).map_or(0, |metadata| metadata.len());
         let total = journal.bytes_total().unwrap_or_else(alone);
@@ -52,7 +52,7 @@ impl Progress {
         self.before += self.total;
     }
 
-    /// Notes that so many bytes of this pass are done.
+    /// Sets how many bytes of this pass are done.
     pub(super) fn at(&mut self, bytes: u64) {
         self.calls += 1;
         if self.calls < EVERY {

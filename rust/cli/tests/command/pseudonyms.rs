@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::recorded::node;
 use crate::support::client::FrameWriter;
 use crate::support::journals::{entries, replay_file};
 use crate::support::{DECISIONS_MAX, Library};
 use heddle::host::Host;
-use heddle_core::words::event::{Event, JobFacts, NodeFacts};
-use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
-use heddle_core::words::resource::Resource;
+use heddle_core::words::event::{Event, JobFacts};
+use heddle_core::words::ids::{JobId, QueueId, UserId};
 
 /// Every name of the journal. Each stands where no other request or key has it.
 const NAMES: [&str; 19] = [
@@ -79,19 +79,6 @@ fn saved() -> Value {
     })
 }
 
-fn node() -> Event {
-    Event::NodeAdded(NodeFacts {
-        node: NodeId(0),
-        host: PlaceId(1),
-        rack: PlaceId(2),
-        partition: PartitionId(0),
-        capacity: Resource::new(8_192, 8),
-        free: Resource::new(8_192, 8),
-        schedulable: true,
-        lends: false,
-    })
-}
-
 fn job() -> Event {
     Event::JobAdded(JobFacts {
         job: JobId(0),
@@ -129,7 +116,7 @@ fn recorded() -> PathBuf {
     let placed = json!({"op": "place", "user": "placed", "groups": ["staff"], "queue": "root.ads"});
     ask(&mut host, placed);
     let frame = FrameWriter::default()
-        .frame(3_000, 1, DECISIONS_MAX, &[node(), job()])
+        .frame(3_000, 1, DECISIONS_MAX, &[node(0), job()])
         .to_vec();
     Library::step(&mut host, &frame);
     ask(

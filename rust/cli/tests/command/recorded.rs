@@ -54,7 +54,7 @@ impl Recording {
     }
 }
 
-fn node(number: u32) -> Event {
+pub(crate) fn node(number: u32) -> Event {
     Event::NodeAdded(NodeFacts {
         node: NodeId(number),
         host: PlaceId(1 + 2 * number),

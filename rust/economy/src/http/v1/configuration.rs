@@ -76,7 +76,7 @@ fn write(exchange: &Exchange<'_>, text: String) -> Result<Reply, Failure> {
         fs::rename(&next, &file).map_err(|error| failed(&file, &error))
     };
     swap().or_else(|failure| {
-        // What is left of it, if anything; the error that matters is the first.
+        // Best effort: the first error is the one to report.
         let _ = fs::remove_file(&next);
         put_previous(&file, earlier.as_deref())?;
         Err(failure)

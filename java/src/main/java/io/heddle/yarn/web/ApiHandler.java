@@ -181,8 +181,10 @@ public final class ApiHandler implements WebHandler {
     head.put("accept", request.getHeader("Accept"));
     head.put("host", request.getServerName());
     head.put("config_file", configuration.name());
-    if (request.getRequestURI().startsWith(CONFIGURATION)
-        || request.getRequestURI().startsWith(PLAN)) {
+    String path = request.getRequestURI();
+    // Pages poll the rest, and the file below may be long.
+    if (!"GET".equals(request.getMethod())
+        && (path.startsWith(CONFIGURATION) || path.startsWith(PLAN))) {
       head.set("below", configuration.below());
     }
     ArrayNode jobs = names.of(request.getRequestURI());

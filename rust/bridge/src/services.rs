@@ -258,10 +258,14 @@ impl Engine for EngineHandle {
         Ok(serde_json::from_str(&reply).expect("the host writes JSON"))
     }
 
-    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<bool, String> {
         let done = ENGINES.with(self.handle, |host| host.attach(self.now_ms, saved, outbox));
-        done.and_then(|done| done)
-            .map_err(|error| error.to_string())
+        match done.and_then(|done| done) {
+            Ok(()) => Ok(true),
+            // The host tells of a lost engine itself.
+            Err(BridgeError::BadHandle(_) | BridgeError::EngineFailed(_)) => Ok(false),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

@@ -203,12 +203,14 @@ impl Books {
             _ => return false,
         };
         let done = engine.attach(saved.as_ref(), &self.outbox);
-        if let Err(why) = &done {
+        let attached = done.unwrap_or_else(|why| {
             log::warn!("the engine does not take its accounts yet: {why}");
-        } else {
+            false
+        });
+        if attached {
             inner.attached = Some(engine.id());
         }
-        done.is_ok()
+        attached
     }
 
     /// Returns the marks of accepted requests that the store had, and whether it had intervals.

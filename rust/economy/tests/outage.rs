@@ -86,9 +86,9 @@ impl Engine for Market {
         Ok(json!({}))
     }
 
-    fn attach(&self, _: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, _: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<bool, String> {
         *self.outbox.lock() = Some(Arc::clone(outbox));
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -147,7 +147,7 @@ impl heddle_economy::Engine for Held {
         self.0.lock().request(request)
     }
 
-    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<bool, String> {
         let mut cluster = self.0.lock();
         cluster.engine.keep_ledger();
         if let Some(saved) = saved {
@@ -155,7 +155,7 @@ impl heddle_economy::Engine for Held {
         }
         cluster.outbox = Some(Arc::clone(outbox));
         cluster.post();
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -29,9 +29,10 @@ pub trait Engine: Send + Sync {
     fn request(&self, request: &Value) -> Result<Value, String>;
 
     /// Gives the engine what was saved, if anything was. From then on posts what happens to
-    /// accounts and what it learns. In one piece, so that nothing comes between.
+    /// accounts and what it learns. In one piece, so that nothing comes between. Returns false if
+    /// there is no engine, because it was lost and the next one is not made yet.
     ///
     /// # Errors
-    /// As [`Engine::request`]; nothing is posted then.
-    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String>;
+    /// Why the engine refuses what was saved; nothing is posted then.
+    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<bool, String>;
 }

@@ -45,9 +45,9 @@ impl Engine for Teller {
         Err("it only tells".to_string())
     }
 
-    fn attach(&self, _: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, _: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<bool, String> {
         *self.outbox.lock() = Some(Arc::clone(outbox));
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -534,7 +534,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       List<String> blacklistAdditions, List<String> blacklistRemovals, ContainerUpdates updates) {
     HeddleAppAttempt attempt = getApplicationAttempt(attemptId);
     if (attempt == null || !attempt.getApplicationAttemptId().equals(attemptId)) {
-      LOG.error("Heartbeat of {}, which is not a current attempt", attemptId);
+      LOG.info("Heartbeat of {}, which is not a current attempt", attemptId); // Not a fault.
       return EMPTY_ALLOCATION;
     }
     try {

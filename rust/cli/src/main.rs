@@ -8,6 +8,7 @@ mod economy;
 mod failure;
 mod manual;
 mod plots;
+mod purse;
 mod remote;
 mod replay;
 mod report;
@@ -40,6 +41,8 @@ enum Command {
     Store(store::Command),
     /// Imports a budget file of the published scheduler into a store.
     ImportBudget(store::Import),
+    /// Shows and fills the purses that the sub-clusters of a federation share.
+    Purse(purse::Arguments),
     /// Simulates a cluster under a policy and prints the results as JSON.
     Simulate {
         #[command(flatten)]
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Economy(command) => economy::main(&command),
         Command::Store(command) => store::main(&command),
         Command::ImportBudget(import) => store::import(&import),
+        Command::Purse(arguments) => purse::main(&arguments),
         Command::Completions { shell } => manual::completions(shell, Arguments::command()),
         Command::Man => manual::man(Arguments::command()),
         Command::CheckConfig { files } => check_config::main(&files),

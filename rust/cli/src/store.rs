@@ -87,7 +87,7 @@ fn opened(
 }
 
 /// Hides a possible password in a place: a malformed URL may end anywhere.
-fn shown(place: &str) -> String {
+pub(crate) fn shown(place: &str) -> String {
     let kind = place.split(':').next().unwrap_or("");
     match kind {
         "file" | "sqlite" => place.to_string(),
@@ -96,7 +96,7 @@ fn shown(place: &str) -> String {
     }
 }
 
-fn failed(error: &StoreError, at: &str, expected: &str) -> Failure {
+pub(crate) fn failed(error: &StoreError, at: &str, expected: &str) -> Failure {
     let (kind, remedy) = match error {
         StoreError::Unavailable(_) => (
             Kind::Unreachable,

@@ -7,6 +7,7 @@
 //! writer, so that both see one order. It waits for the disk without that lock. The list `later`
 //! has a lock of its own, because the scheduling thread takes it; no other lock is taken under it.
 
+mod drawer;
 mod engine;
 mod lessons;
 pub(crate) mod marks;
@@ -14,6 +15,7 @@ mod outbox;
 mod reader;
 mod status;
 
+pub(crate) use drawer::Drawer;
 pub use engine::{Engine, SavedState};
 use outbox::StoreStep;
 pub use outbox::{EntryBatch, Outbox, PostedEntry};
@@ -211,6 +213,18 @@ impl Books {
             inner.attached = Some(engine.id());
         }
         attached
+    }
+
+    /// Reads the books that this engine follows, with everything that is still to be written;
+    /// `None` while there are none.
+    fn followed<T>(&self, engine: &dyn Engine, read: impl FnOnce(&Book) -> T) -> Option<T> {
+        let inner = self.inner.lock();
+        match &inner.store {
+            StoreState::Writing(writer, true) if inner.attached == Some(engine.id()) => {
+                writer.with_book(read)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the marks of accepted requests that the store had, and whether it had intervals.

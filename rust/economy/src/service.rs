@@ -5,7 +5,7 @@
 use crate::auth::job::Submission;
 use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
-use crate::books::{Books, Engine, Reader, marks};
+use crate::books::{Books, Drawer, Engine, Reader, marks};
 use crate::hints::{self, Claims};
 use crate::http::{Answer, Api, Backend, JobName, JobSubmission, NodeName, Request};
 use crate::record::{BooksStatus, Change, Extract, NotChanged, Span};
@@ -33,6 +33,8 @@ pub struct Service {
     books: Books,
     /// None without a store.
     reader: Option<Reader>,
+    /// None without purses that sub-clusters share.
+    drawer: Option<Drawer>,
     reports: Mutex<Reports>,
 }
 
@@ -90,9 +92,11 @@ impl Service {
         let settings = Settings::read(settings)?;
         let api = Api::new(&settings.api, settings.started_ms)?;
         let while_down = settings.store.as_ref().map(|stores| stores.while_down);
-        let (write, read) = settings.store.map_or((None, None), |stores| {
-            (Some(stores.write), Some(Reader::new(stores.read)))
-        });
+        let (mut write, mut read, mut drawer) = (None, None, None);
+        if let Some(stores) = settings.store {
+            (write, read) = (Some(stores.write), Some(Reader::new(stores.read)));
+            drawer = stores.drawer;
+        }
         Ok(Service {
             books: Books::new(
                 write,
@@ -100,6 +104,7 @@ impl Service {
                 while_down.unwrap_or_default(),
             ),
             reader: read,
+            drawer,
             api,
             reports: Mutex::default(),
         })
@@ -125,6 +130,9 @@ impl Service {
         let settled_ms = self.settled(engine, now_ms);
         for closed in self.books.pump(engine, settled_ms) {
             self.api.interval(closed);
+        }
+        if let Some(drawer) = &self.drawer {
+            drawer.pump(&self.books, engine, settled_ms);
         }
         self.sample(engine, time(now_ms));
         self.api.poll(time(engine.now_ms()));

@@ -2,9 +2,10 @@
 //! nothing.
 
 use crate::auth::secret_file;
-use crate::books::WhileDown;
-use crate::store::Store;
-use heddle_core::config::Section;
+use crate::books::{Drawer, WhileDown};
+use crate::store::{Purse, Store};
+use heddle_core::config::{ConfigError, Section};
+use heddle_core::words::credits::Credits;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::Path;
@@ -23,6 +24,8 @@ pub(crate) struct Stores {
     pub(crate) write: Box<dyn Store>,
     pub(crate) read: Box<dyn Store>,
     pub(crate) while_down: WhileDown,
+    /// Fills accounts from purses that sub-clusters share.
+    pub(crate) drawer: Option<Drawer>,
 }
 
 impl Settings {
@@ -49,7 +52,8 @@ fn read_store(store: &Value) -> Result<Stores, String> {
     let file = section
         .text("password_file")
         .map_err(|error| error.to_string())?;
-    let password = file.map(read_password).transpose()?;
+    let password = file.map(|file| read_password("store.password_file", file));
+    let password = password.transpose()?;
     let place = place.to_string();
     let while_down = section
         .text("while_down")
@@ -66,6 +70,10 @@ fn read_store(store: &Value) -> Result<Stores, String> {
             ));
         }
     };
+    let purse = section
+        .section("purse")
+        .map_err(|error| error.to_string())?;
+    let drawer = purse.map(read_purse).transpose()?;
     section.finish().map_err(|error| error.to_string())?;
     let open = || {
         crate::store::open(&place, password.as_deref())
@@ -75,11 +83,36 @@ fn read_store(store: &Value) -> Result<Stores, String> {
         write: open()?,
         read: open()?,
         while_down,
+        drawer,
     })
 }
 
-fn read_password(path: &str) -> Result<String, String> {
-    let wrong = |why: &dyn fmt::Display| format!("key `store.password_file`: {path}: {why}");
+/// `{"place": .., "password_file": .., "cluster": .., "tranche": ..}`.
+fn read_purse(mut section: Section<'_>) -> Result<Drawer, String> {
+    let wrong = |error: ConfigError| error.to_string();
+    let missing = |key: &str, what: &str| format!("key `store.purse.{key}`: expected {what}");
+    let place = section.text("place").map_err(wrong)?;
+    let place = place.ok_or_else(|| missing("place", "postgres://USER@HOST:PORT/NAME"))?;
+    let file = section.text("password_file").map_err(wrong)?;
+    let password = file.map(|file| read_password("store.purse.password_file", file));
+    let cluster = section.text("cluster").map_err(wrong)?;
+    let cluster = cluster.filter(|name| !name.is_empty() && !name.contains(char::is_control));
+    let cluster = cluster.ok_or_else(|| missing("cluster", "the sub-cluster's name"))?;
+    let least = Credits::from_micro(2).to_number();
+    let tranche = section
+        .number("tranche", least, Credits::MAX.to_number())
+        .map_err(wrong)?;
+    let tranche = tranche.ok_or_else(|| missing("tranche", "a number of credits"))?;
+    let tranche =
+        Credits::from_number(tranche).map_err(|_| missing("tranche", "a number of credits"))?;
+    section.finish().map_err(wrong)?;
+    let purse = Purse::open(place, password.transpose()?.as_deref(), true);
+    let purse = purse.map_err(|error| format!("key `store.purse.place`: {error}"))?;
+    Ok(Drawer::new(purse, cluster, tranche))
+}
+
+fn read_password(key: &str, path: &str) -> Result<String, String> {
+    let wrong = |why: &dyn fmt::Display| format!("key `{key}`: {path}: {why}");
     let line = secret_file::first_line(Path::new(path)).map_err(|why| wrong(&why))?;
     match line.is_empty() {
         true => Err(wrong(&"expected the password in its first line")),

@@ -23,7 +23,7 @@
 //!   start, `receipt` the outcome of a batch.
 //! - `extract`: pages of the ledger for any time. `migrate`: copies any store to any other and
 //!   compares them. `import`: the published scheduler's budget file. `private`: files that only
-//!   their owner can read.
+//!   their owner can read. `purse`: credits that the ResourceManagers of a federation share.
 //!
 //! # Rules
 //!
@@ -100,6 +100,7 @@ mod import;
 mod mark;
 mod migrate;
 mod private;
+mod purse;
 mod sql;
 mod writer;
 
@@ -108,6 +109,7 @@ pub use error::{Refusal, StoreError};
 pub use extract::extract;
 pub use import::{Fault, Import, import};
 pub use migrate::{Migrated, migrate};
+pub use purse::{Balance, Draw, Purse, Wish};
 pub use writer::{Lost, NotAccepted, Options, Receipt, State, Status, Writer};
 
 use crate::record::{

@@ -8,7 +8,16 @@ mod generated;
 mod journal;
 mod lessons;
 mod manager;
+mod purse;
 mod replay;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    clippy::disallowed_types,
+    clippy::disallowed_methods
+)]
+#[path = "../../../economy/tests/support/server.rs"]
+mod server;
 mod shadow;
 mod submissions;
 #[path = "../support/mod.rs"]

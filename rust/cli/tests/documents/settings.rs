@@ -42,6 +42,11 @@ fn known(section: &str) -> BTreeSet<String> {
         "Top level" => wrong,
         "queues" => json!({"queues": [{"path": "root.a", WRONG: 1}]}),
         "store" => json!({"store": {"place": "sqlite:/tmp/none", WRONG: 1}}),
+        "store.purse" => {
+            let purse =
+                json!({"place": "postgres://a@b/c", "cluster": "d", "tranche": 1, WRONG: 1});
+            json!({"store": {"place": "sqlite:/tmp/none", "purse": purse}})
+        }
         section => json!({ section: wrong }),
     };
     let (good, said) = checked(&config.to_string());

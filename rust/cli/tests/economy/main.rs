@@ -8,6 +8,14 @@ mod hostile;
 mod ledger;
 mod offline;
 mod questions;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    clippy::disallowed_types,
+    clippy::disallowed_methods
+)]
+#[path = "../../../economy/tests/support/server.rs"]
+mod server;
 mod site;
 mod stores;
 #[path = "../../../bridge/tests/support/mod.rs"]

@@ -1,7 +1,10 @@
 //! Tests the refusals of `heddle store migrate` and `heddle import-budget`, and that they change
-//! nothing. `ledger` tests a real migration.
+//! nothing; `heddle purse` on a real PostgreSQL. `ledger` tests a real migration.
 
-use crate::site::{failed, file, heddle};
+use crate::server::{PASSWORD, Server};
+use crate::site::{failed, file, heddle, words};
+use heddle_core::words::credits::Credits;
+use heddle_economy::store::{Purse, Wish};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -164,4 +167,47 @@ fn passwords_are_in_files_that_nobody_else_may_read() {
     assert!(refused.contains("unavailable"), "{refused}");
     assert!(!refused.contains("a-password"), "{refused}");
     assert!(!fs::exists(folder.path().join("to")).expect("it can be looked at"));
+}
+
+#[test]
+fn purses_are_filled_and_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Server::start();
+    let place = server.place();
+    let secret = file(&folder.path().join("password"), PASSWORD, 0o600);
+    let secret = secret.display().to_string();
+    let purse = |more: &[&str]| {
+        let first = ["purse", &place, "--password-file", &secret];
+        run(&[&first, more].concat())
+    };
+    // Showing makes no tables: the name of the database may be wrong.
+    let refused = failed(1, &purse(&[]));
+    assert!(refused.contains("is its name right?"), "{refused}");
+    for wrong in [
+        ["root.a", "-1"],
+        ["root.a", "0"],
+        ["root.a", "much"],
+        ["a", "1"],
+    ] {
+        failed(2, &purse(&["--add", wrong[0], wrong[1]]));
+    }
+    said(&purse(&["--add", "root.a", "12.5", "--why", "spring"]));
+    said(&purse(&["--add", "root.a", "0.5"]));
+    let mut shared = Purse::open(&place, Some(PASSWORD), false).expect("a place");
+    let wish = Wish {
+        queue: "root.a".to_string(),
+        number: 1,
+        amount: Credits::from_micro(3_000_000),
+    };
+    shared.draw("east", &[wish], 1).expect("it is there");
+    let text = said(&purse(&[]));
+    let expected = ["root.a", "13", "10", "east", "3"];
+    assert_eq!(words(&text, "root.a"), expected);
+    let json: Value = serde_json::from_str(&said(&purse(&["--json"]))).expect("JSON");
+    assert_eq!(json[0]["left_micro"], 10_000_000);
+    assert_eq!(json[0]["drawn_micro"]["east"], 3_000_000);
+    let place = "postgres://heddle:secret@127.0.0.1:1/x";
+    let refused = failed(2, &run(&["purse", place]));
+    assert!(!refused.contains("secret"), "{refused}");
+    failed(3, &run(&["purse", "postgres://heddle@127.0.0.1:1/x"]));
 }

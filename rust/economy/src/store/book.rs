@@ -5,12 +5,13 @@
 mod plan;
 
 pub use plan::NONCES_MAX;
+pub(super) use plan::{check_text, refuse};
 
 use crate::record::{
     Account, Batch, Change, Epoch, GrantRecord, Head, Interval, IntervalHead, LedgerRow,
 };
 use crate::store::error::{Refusal, StoreError};
-use plan::{Plan, refuse};
+use plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,6 +9,7 @@ mod ledger;
 mod migrate;
 mod order;
 mod past;
+mod purse;
 #[path = "../support/mod.rs"]
 mod support;
 mod writer;

@@ -15,13 +15,17 @@ const TEXT_BYTES_MAX: usize = 1024;
 /// request be replayed. The limit is per user, so that no user can shut out the others.
 pub const NONCES_MAX: usize = 10_000;
 
-pub(super) fn refuse<T>(refusal: Refusal) -> Result<T, StoreError> {
+pub(in crate::store) fn refuse<T>(refusal: Refusal) -> Result<T, StoreError> {
     Err(StoreError::Refused(refusal))
 }
 
 /// Refuses texts that Heddle never writes: control characters would break lines of files and
 /// terminals.
-fn check_text(field: &'static str, text: &str, may_be_empty: bool) -> Result<(), StoreError> {
+pub(in crate::store) fn check_text(
+    field: &'static str,
+    text: &str,
+    may_be_empty: bool,
+) -> Result<(), StoreError> {
     let fits = text.len() <= TEXT_BYTES_MAX && !text.chars().any(char::is_control);
     if fits && (may_be_empty || !text.is_empty()) {
         return Ok(());

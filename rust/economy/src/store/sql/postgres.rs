@@ -6,7 +6,7 @@
 mod session;
 
 use super::sqlite::check_version;
-use super::{Cell, Database, VERSION, VERSIONS, empty_is_sealed};
+use super::{Cell, Database, VERSIONS, empty_is_sealed};
 use crate::store::error::{Refusal, StoreError};
 use postgres::config::Host;
 use postgres::error::SqlState;
@@ -23,11 +23,28 @@ const SILENCE: Duration = Duration::from_secs(10);
 const STATEMENT_SILENCE: Duration = Duration::from_secs(70);
 /// Settings of each session, in the server's syntax. The last one frees the lock of a process that
 /// stops in the middle of a transaction. So the next active ResourceManager need not wait.
-const SESSION: &str = "-c search_path=heddle -c synchronous_commit=on -c client_encoding=UTF8 \
-                       -c statement_timeout=60s -c lock_timeout=10s \
-                       -c idle_in_transaction_session_timeout=5s";
+const SESSION: &str = "-c synchronous_commit=on -c client_encoding=UTF8 -c statement_timeout=60s \
+                       -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s";
 /// A lock with an arbitrary, fixed number: two processes that create the tables do so in turn.
 const SCHEMA_LOCK: &str = "SELECT pg_advisory_xact_lock(4862461305432)";
+
+/// The tables that a connection works on.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables {
+    /// Where they are, with a table `version`.
+    pub(crate) schema: &'static str,
+    /// Statements from each version to the next; entries are only ever appended.
+    pub(crate) versions: &'static [&'static [&'static str]],
+    /// The last statement of new tables; may be empty.
+    pub(crate) new: fn() -> String,
+}
+
+/// The tables of a store.
+const STORE: Tables = Tables {
+    schema: "heddle",
+    versions: VERSIONS,
+    new: empty_is_sealed,
+};
 
 pub(crate) struct Postgres {
     server: Server,
@@ -42,12 +59,24 @@ pub(crate) struct Postgres {
 struct Server {
     config: Config,
     place: String,
-    /// Whether to create a missing store.
+    tables: Tables,
+    /// Whether to create missing tables.
     create: bool,
 }
 
 impl Postgres {
+    /// Returns the store at `url`. Connects at the first use.
     pub(crate) fn new(url: &str, password: Option<&str>, create: bool) -> Result<Postgres, String> {
+        Postgres::with_tables(STORE, url, password, create)
+    }
+
+    /// Returns these tables at `url`. Connects at the first use.
+    pub(crate) fn with_tables(
+        tables: Tables,
+        url: &str,
+        password: Option<&str>,
+        create: bool,
+    ) -> Result<Postgres, String> {
         let mut config = Config::from_str(url).map_err(|error| unreadable(Some(&error)))?;
         // An unescaped @ in a parameter makes the parser take part of it for the user's name.
         let user = config.get_user().unwrap_or_default();
@@ -63,7 +92,7 @@ impl Postgres {
         }
         config
             .application_name("heddle")
-            .options(SESSION)
+            .options(&format!("-c search_path={} {SESSION}", tables.schema))
             .connect_timeout(SILENCE)
             .tcp_user_timeout(SILENCE)
             .keepalives_idle(SILENCE);
@@ -72,6 +101,7 @@ impl Postgres {
             server: Server {
                 config,
                 place,
+                tables,
                 create,
             },
             sessions: Sessions::default(),
@@ -119,11 +149,12 @@ impl Server {
     fn connect(&self) -> Result<Client, StoreError> {
         let mut client = self.config.connect(NoTls).map_err(|e| self.error(&e))?;
         let found = self.version(&mut client)?;
-        check_version(found)?;
+        let newest = self.tables.versions.len() as u32;
+        check_version(found, newest)?;
         if found == 0 && !self.create {
             return Err(StoreError::Refused(Refusal::Empty));
         }
-        if found < VERSION {
+        if found < newest {
             self.migrate(&mut client)?;
         }
         Ok(client)
@@ -131,12 +162,13 @@ impl Server {
 
     /// Reads the version of the tables; 0 if there are none.
     fn version(&self, client: &mut Client) -> Result<u32, StoreError> {
-        let there = "SELECT to_regclass('heddle.version') IS NOT NULL";
-        let there = client.query_one(there, &[]).map_err(|e| self.error(&e))?;
+        let schema = self.tables.schema;
+        let there = format!("SELECT to_regclass('{schema}.version') IS NOT NULL");
+        let there = client.query_one(&there, &[]).map_err(|e| self.error(&e))?;
         if !there.get::<_, bool>(0) {
             return Ok(0);
         }
-        let number = client.query_one("SELECT number FROM heddle.version", &[]);
+        let number = client.query_one(&format!("SELECT number FROM {schema}.version"), &[]);
         let number: i64 = number.map_err(|error| self.error(&error))?.get(0);
         u32::try_from(number).map_err(|_| StoreError::Corrupt {
             place: format!("{}, table version", self.place),
@@ -154,24 +186,26 @@ impl Server {
             let sql = sql.replace("INTEGER", "BIGINT");
             sql.replace("TEXT", "TEXT COLLATE \"C\"")
         };
+        let (schema, versions) = (self.tables.schema, self.tables.versions);
+        let newest = versions.len();
         let mut sql = String::new();
         if found == 0 {
-            sql.push_str(
-                "CREATE SCHEMA IF NOT EXISTS heddle;\
-                 CREATE TABLE heddle.version (number BIGINT NOT NULL);\
-                 INSERT INTO heddle.version VALUES (0);",
-            );
+            sql.push_str(&format!(
+                "CREATE SCHEMA IF NOT EXISTS {schema};\
+                 CREATE TABLE {schema}.version (number BIGINT NOT NULL);\
+                 INSERT INTO {schema}.version VALUES (0);",
+            ));
         }
-        for statement in VERSIONS[found.min(VERSION) as usize..].concat() {
+        for statement in versions[newest.min(found as usize)..].concat() {
             sql.push_str(&dialect(statement));
             sql.push(';');
         }
         if found == 0 {
-            sql.push_str(&empty_is_sealed());
+            sql.push_str(&(self.tables.new)());
             sql.push(';');
         }
         sql.push_str(&format!(
-            "UPDATE heddle.version SET number = {VERSION};COMMIT"
+            "UPDATE {schema}.version SET number = {newest};COMMIT"
         ));
         client.batch_execute(&sql).map_err(|e| self.error(&e))
     }

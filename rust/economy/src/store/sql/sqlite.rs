@@ -52,7 +52,7 @@ impl Sqlite {
         let connection = open(&self.path).map_err(wrong)?;
         // Read before any change, so that a newer file stays unchanged.
         let found = version(&connection).map_err(wrong)?;
-        check_version(found)?;
+        check_version(found, VERSION)?;
         if found == 0 {
             return Err(self.damaged("this is not a store of Heddle"));
         }
@@ -207,8 +207,7 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
 }
 
 /// Checks that this Heddle knows the version of the tables.
-pub(super) fn check_version(found: u32) -> Result<(), StoreError> {
-    let known = VERSION;
+pub(super) fn check_version(found: u32, known: u32) -> Result<(), StoreError> {
     if found > known {
         return Err(StoreError::Newer { found, known });
     }

@@ -7,6 +7,7 @@ mod apply;
 mod income;
 mod jobs;
 mod ledger;
+mod nodes;
 mod plan;
 mod queues;
 mod sign;
@@ -50,8 +51,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         server: Server,
     },
-    /// Queues, jobs, use and health in tables that stay up to date; with accounts also bids and
-    /// budgets.
+    /// Jobs, queues, nodes, use and health in tables that stay up to date; with accounts also bids
+    /// and budgets.
     Top(top::Top),
     /// What a configuration would change if it came into force now: queues, shares, and containers
     /// that would be taken back; under every policy (administrators). Changes nothing.

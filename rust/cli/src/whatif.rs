@@ -4,7 +4,9 @@
 
 mod candidate;
 mod figures;
+mod lines;
 mod page;
+mod pictures;
 mod text;
 
 use crate::failure::{self, Failure, Kind};
@@ -230,7 +232,7 @@ fn write(
     std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     put("whatif.json", format!("{answer:#}\n"))?;
     put("jobs.csv", figures::table(outcomes)?)?;
-    let pictures = figures::draw(outcomes, folder)?;
+    let pictures = pictures::draw(outcomes, folder)?;
     put(
         "index.html",
         page::page(outcomes, baseline, unknown, &pictures),

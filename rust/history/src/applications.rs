@@ -12,6 +12,7 @@ use heddle_core::words::ids::Millis;
 use heddle_core::words::resource::Resource;
 use serde::Deserialize;
 use std::io::BufRead;
+use std::sync::Arc;
 
 const REMEDY: &str = "save it again: `curl -o apps.json http://RM:8088/ws/v1/cluster/apps`";
 
@@ -73,7 +74,7 @@ impl Listed {
     pub(crate) fn into_job(self) -> Job {
         let task = Task {
             length_ms: self.length_ms,
-            hosts: Vec::new(),
+            hosts: Arc::default(),
         };
         Job {
             tasks: [vec![task; self.containers], Vec::new()],
@@ -118,6 +119,7 @@ fn listed(app: Application) -> Listed {
         submitted_ms,
         started_ms: launched,
         finished_ms: ended,
+        seen_ms: ended.is_none().then_some(until_ms),
         end: match (text(app.state).as_str(), text(app.final_status).as_str()) {
             ("FINISHED", "SUCCEEDED") => End::Well,
             ("FINISHED" | "FAILED" | "KILLED", _) => End::Badly,

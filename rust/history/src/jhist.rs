@@ -218,7 +218,7 @@ impl Events {
                 };
                 Task {
                     length_ms: (ran.finished_ms - since_ms).max(0),
-                    hosts: self.hosts.remove(id).unwrap_or_default(),
+                    hosts: self.hosts.remove(id).unwrap_or_default().into(),
                 }
             };
             job.tasks[kind] = ran.iter().map(task).collect();

@@ -18,6 +18,7 @@ use heddle_core::{Engine, Setup};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::sync::Arc;
 
 const REMEDY: &str = "expected a journal that this version recorded (`heddle.journal.path`); \
                       read it with the version that wrote it";
@@ -78,6 +79,9 @@ struct Running {
     kind: usize,
     started_ms: Millis,
     am: bool,
+    size: Resource,
+    /// Whether it is of an engine before: it only counts as held.
+    is_older: bool,
 }
 
 /// A job whose history is being put together.
@@ -242,10 +246,14 @@ impl Replay {
                     open.started(*seq, *key, now);
                 }
             }
-            // Heddle's own recordings have those of an engine before: their tasks are in its one.
-            Event::ContainerAdded(facts) if self.is_foreign => {
+            Event::ContainerAdded(facts) => {
                 if let Some(open) = self.open.get_mut(&facts.job) {
-                    open.runs(facts);
+                    match self.is_foreign {
+                        true => open.runs(facts, now),
+                        // Of an engine before, whose recording has the task.
+                        false if open.running.contains_key(&facts.key) => {}
+                        false => open.holds(facts, now, true),
+                    }
                 }
             }
             Event::Nack { job, seq, .. } => {
@@ -278,6 +286,7 @@ impl Replay {
                 false => self.now,
             },
             preempted: Some(0),
+            held: Some([0; 2]),
             ..Job::default()
         };
         let open = Open {
@@ -316,13 +325,15 @@ impl Replay {
         };
         let user = self.users.get(&open.user.0).cloned();
         let user = user.unwrap_or_else(|| format!("user-{}", open.user.0));
-        self.recorded.running += open.running.values().filter(|run| !run.am).count() as u64;
-        let mut job = open.finish(is_ended.then_some(self.now));
+        let tasks = open.running.values();
+        let tasks = tasks.filter(|run| !run.am && !run.is_older);
+        self.recorded.running += tasks.count() as u64;
+        let mut job = open.finish(self.now, is_ended);
         job.user = user;
         job.submitted_ms += self.epoch_ms;
         // A later job may have the same number.
         job.id = format!("job {} @{}", id.0, utc(job.submitted_ms));
-        for at in [&mut job.started_ms, &mut job.finished_ms]
+        for at in [&mut job.started_ms, &mut job.finished_ms, &mut job.seen_ms]
             .into_iter()
             .flatten()
         {
@@ -360,7 +371,7 @@ impl Open {
         let Some(facts) = ask.copied() else {
             return;
         };
-        self.runs(&ContainerFacts {
+        let facts = ContainerFacts {
             job: facts.job,
             key,
             node: NodeId(0),
@@ -368,38 +379,63 @@ impl Open {
             am: facts.am,
             started_ms: now,
             resource: facts.resource,
-        });
+        };
+        self.runs(&facts, now);
     }
 
     /// A container runs; where does not matter.
-    fn runs(&mut self, facts: &ContainerFacts) {
-        let (now, kind) = (time(facts.started_ms), self.kind(facts.priority));
-        let size = Resource(facts.resource.0.map(|amount| amount.clamp(0, AMOUNT_MAX)));
-        self.job.started_ms.get_or_insert(now);
+    fn runs(&mut self, facts: &ContainerFacts, now: Millis) {
+        let (started, kind) = (time(facts.started_ms), self.kind(facts.priority));
+        self.job.started_ms.get_or_insert(started);
         if facts.am {
-            self.job.master = Some(size);
+            self.job.master = Some(bounded(&facts.resource));
         } else {
-            if self.ran.iter().all(Vec::is_empty) && self.running.values().all(|run| run.am) {
-                let since = self.running.values().map(|run| run.started_ms).min();
-                self.job.start_ms = since.map_or(0, |since| now - since);
+            let running = || self.running.values().filter(|run| !run.is_older);
+            if self.ran.iter().all(Vec::is_empty) && running().all(|run| run.am) {
+                let since = running().map(|run| run.started_ms).min();
+                self.job.start_ms = since.map_or(0, |since| started - since);
             }
+            let size = bounded(&facts.resource);
             self.job.sizes[kind] = self.job.sizes[kind].component_max(&size);
         }
+        self.holds(facts, now, false);
+    }
+
+    /// Remembers a container, of which an older size may be known.
+    fn holds(&mut self, facts: &ContainerFacts, now: Millis, is_older: bool) {
         let run = Running {
-            kind,
-            started_ms: now,
+            kind: self.kind(facts.priority),
+            started_ms: match is_older {
+                true => now,
+                false => time(facts.started_ms),
+            },
             am: facts.am,
+            size: bounded(&facts.resource),
+            is_older,
         };
-        self.running.insert(facts.key, run);
+        if let Some(before) = self.running.insert(facts.key, run) {
+            self.held(&before, now);
+        }
+    }
+
+    /// Adds what a container held until now.
+    fn held(&mut self, run: &Running, now: Millis) {
+        let held_ms = (now - run.started_ms).max(0);
+        let amounts = [run.size.memory_mb(), run.size.vcores()];
+        let held = self.job.held.get_or_insert_default();
+        for (held, amount) in held.iter_mut().zip(amounts) {
+            *held = held.saturating_add(amount.saturating_mul(held_ms));
+        }
     }
 
     /// A container ended. Returns whether it ended well, if it was a task's.
     fn ended(&mut self, key: ContainerKey, exit: i32, now: Millis) -> Option<bool> {
         let run = self.running.remove(&key)?;
+        self.held(&run, now);
         if exit == PREEMPTED {
             self.job.preempted = Some(self.job.preempted.unwrap_or(0) + 1);
         }
-        if run.am {
+        if run.am || run.is_older {
             return None;
         }
         let is_well = ENDED_WELL.contains(&exit);
@@ -409,13 +445,17 @@ impl Open {
         Some(is_well)
     }
 
-    fn finish(mut self, at: Option<Millis>) -> Job {
+    fn finish(mut self, now: Millis, is_ended: bool) -> Job {
+        for run in std::mem::take(&mut self.running).into_values() {
+            self.held(&run, now);
+        }
+        let at = is_ended.then_some(now);
         let mapped = self.ran[0].iter().map(|(_, end)| *end).max().unwrap_or(0);
         for (kind, ran) in self.ran.iter().enumerate() {
             let since = if kind == 0 { 0 } else { mapped };
             let task = |(start, end): &(Millis, Millis)| Task {
                 length_ms: (end - (*start).max(since)).max(0),
-                hosts: Vec::new(),
+                hosts: Arc::default(),
             };
             self.job.tasks[kind] = ran.iter().map(task).collect();
         }
@@ -429,12 +469,17 @@ impl Open {
             self.job.commit_ms = (end - last).max(0);
         }
         self.job.finished_ms = end;
-        self.job.end = match end {
-            Some(_) => self.job.end,
-            None => End::Open,
-        };
+        if end.is_none() {
+            self.job.end = End::Open;
+            self.job.seen_ms = Some(now);
+        }
         self.job
     }
+}
+
+/// Returns a size within the limits.
+fn bounded(size: &Resource) -> Resource {
+    Resource(size.0.map(|amount| amount.clamp(0, AMOUNT_MAX)))
 }
 
 #[cfg(test)]

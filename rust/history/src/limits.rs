@@ -9,7 +9,7 @@ pub(crate) const ITEM_BYTES_MAX: usize = 64 << 20;
 pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 30;
 /// Most jobs of all sources together.
 pub(crate) const JOBS_MAX: usize = 1_000_000;
-/// Most tasks of all jobs together; one takes 40 bytes, more with hosts.
+/// Most tasks of all jobs together; one takes 24 bytes, more with hosts of its own.
 pub(crate) const TASKS_MAX: usize = 20_000_000;
 /// Most nodes.
 pub(crate) const NODES_MAX: usize = 100_000;

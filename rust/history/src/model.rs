@@ -3,6 +3,7 @@
 use heddle_core::words::ids::Millis;
 use heddle_core::words::resource::Resource;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +22,9 @@ pub enum End {
 pub struct Task {
     /// How long it ran. Of a reduce: since the end of the last map.
     pub length_ms: Millis,
-    /// Hosts with its input, at most three.
-    pub hosts: Vec<String>,
+    /// Hosts with its input, at most three. Shared, because one entry of a trace may stand for
+    /// millions of tasks.
+    pub hosts: Arc<[String]>,
 }
 
 /// A job. Times are ms since 1970, or since the start of the trace.
@@ -44,6 +46,8 @@ pub struct Job {
     pub started_ms: Option<Millis>,
     /// When it ended.
     pub finished_ms: Option<Millis>,
+    /// When its source last saw it, if it had not ended.
+    pub seen_ms: Option<Millis>,
     /// How it ended.
     pub end: End,
     /// Its maps and reduces; containers of other applications count as maps.

@@ -2,7 +2,7 @@
 //! (`hadoop-sls`, `JobDefinition` and `TaskContainerDefinition`).
 
 use crate::fault::Fault;
-use crate::limits::{AMOUNT_MAX, TASKS_MAX, time};
+use crate::limits::{AMOUNT_MAX, WHOLE_BYTES_MAX, check_tasks, time};
 use crate::model::{Job, Node, Task};
 use crate::objects::{Number, Text, each};
 use heddle_core::words::resource::Resource;
@@ -68,18 +68,38 @@ pub(crate) fn read(
         if job.tasks.is_empty() {
             return Ok(());
         }
-        for _ in 0..job.count.0.unwrap_or(1).clamp(1, TASKS_MAX as i64) {
+        let (read, mut nodes) = convert(&job, offset)?;
+        let copies = job.count.0.unwrap_or(1).max(1) as usize;
+        check_copies(&read, copies, offset)?;
+        for mut copy in std::iter::repeat_n(read, copies) {
             number += 1;
-            let (read, nodes) = convert(&job, number, offset)?;
-            give(read, nodes)?;
+            if job.id.0.is_none() {
+                copy.id = format!("job_{number}");
+            }
+            give(copy, std::mem::take(&mut nodes))?;
         }
         Ok(())
     })
 }
 
-fn convert(job: &SlsJob, number: usize, offset: u64) -> Result<(Job, Vec<Node>), Fault> {
+/// Checks the copies of a job before they are made: a short file may ask for millions.
+fn check_copies(job: &Job, copies: usize, offset: u64) -> Result<(), Fault> {
+    let tasks: usize = job.tasks.iter().map(Vec::len).sum();
+    check_tasks(tasks.saturating_mul(copies))?;
+    let queue = job.queue.as_ref().map_or(0, String::len);
+    let names = job.id.len() + job.name.len() + job.user.len() + queue;
+    match copies.saturating_mul(names) as u64 > WHOLE_BYTES_MAX {
+        true => {
+            let problem = format!("{copies} copies of a job with {names} bytes of names");
+            Err(Fault::at(offset, problem, REMEDY))
+        }
+        false => Ok(()),
+    }
+}
+
+fn convert(job: &SlsJob, offset: u64) -> Result<(Job, Vec<Node>), Fault> {
     let mut read = Job {
-        id: job.id.0.clone().unwrap_or_else(|| format!("job_{number}")),
+        id: job.id.0.clone().unwrap_or_default(),
         name: job.kind.0.clone().unwrap_or_default(),
         user: job.user.0.clone().unwrap_or_else(|| "default".to_string()),
         queue: job.queue.0.clone(),
@@ -90,7 +110,7 @@ fn convert(job: &SlsJob, number: usize, offset: u64) -> Result<(Job, Vec<Node>),
         ..Job::default()
     };
     let mut nodes = Vec::new();
-    let mut total = 0;
+    let mut total: usize = 0;
     for task in &job.tasks {
         let length = match (task.duration_ms.0, task.start_ms.0, task.end_ms.0) {
             (Some(length), _, _) => length,
@@ -112,9 +132,9 @@ fn convert(job: &SlsJob, number: usize, offset: u64) -> Result<(Job, Vec<Node>),
             .0
             .as_deref()
             .and_then(|host| place(host, &mut nodes));
-        let copies = task.count.0.unwrap_or(1).clamp(1, TASKS_MAX as i64) as usize;
-        total += copies;
-        crate::limits::check_tasks(total)?;
+        let copies = task.count.0.unwrap_or(1).max(1) as usize;
+        total = copies.saturating_add(total);
+        check_tasks(total)?;
         let one = Task {
             length_ms: time(length),
             hosts: hosts.into_iter().collect(),

@@ -154,6 +154,7 @@ struct Gathered {
     applications: BTreeMap<String, (Listed, usize)>,
     nodes: BTreeMap<(String, String), Node>,
     unsuccessful: u64,
+    journals: usize,
     /// Containers of journals that still ran, and that ended otherwise than well.
     left_out: [u64; 2],
 }
@@ -246,6 +247,10 @@ impl Gathered {
 
     fn journal(&mut self, read: journal::Recorded) -> Result<(), Fault> {
         self.history.lacks(JOURNAL);
+        self.journals += 1;
+        if self.journals > 1 {
+            self.history.lacks(RECORDINGS);
+        }
         if read.torn {
             self.history
                 .lacks("The journal ends in the middle of an entry: its end is missing.");
@@ -404,6 +409,7 @@ fn join(job: &mut Job, app: &Job, asked_ms: Option<i64>) {
     job.submitted_ms = app.submitted_ms;
     job.preempted = app.preempted;
     job.held = app.held;
+    job.seen_ms = app.seen_ms;
     job.priority = app.priority;
     job.queue = app.queue.clone().or(job.queue.take());
     if let Some(launched) = app.started_ms {
@@ -496,6 +502,8 @@ const SWIM: &str = "A SWIM trace has bytes only: tasks, their lengths, users and
     from SWIM's rule and the simulator's rates.";
 const JOURNAL: &str = "A journal has numbers instead of the names of hosts and jobs, and not where \
     the input of maps lies.";
+const RECORDINGS: &str = "A job that lives through the change from one recording of a journal to \
+    the next counts as a job in each.";
 
 #[cfg(test)]
 mod tests {
@@ -514,7 +522,11 @@ mod tests {
             gathered.journal(read).expect("it is within the limits");
         }
         let history = gathered.finish(&[]).expect("it has jobs");
-        for words in ["3 containers of journals", "4 containers of journals"] {
+        for words in [
+            "3 containers of journals",
+            "4 containers of journals",
+            "A job that lives through the change",
+        ] {
             let says = |line: &String| line.starts_with(words);
             assert!(history.unknown.iter().any(says), "{:?}", history.unknown);
         }

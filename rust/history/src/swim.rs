@@ -7,6 +7,7 @@ use crate::model::{Job, Task};
 use heddle_core::words::resource::Resource;
 use heddle_sim::cluster_sim::{Hardware, workload};
 use heddle_sim::swim;
+use std::sync::Arc;
 
 /// MapReduce's default container.
 const TASK_MB: i64 = 1_024;
@@ -46,7 +47,7 @@ pub(crate) fn read(text: &str, nodes: u32, counted: &mut Counted) -> Result<Vec<
         let tasks = |kind: usize| {
             let task = Task {
                 length_ms: lengths[kind],
-                hosts: Vec::new(),
+                hosts: Arc::default(),
             };
             vec![task; plan.tasks[kind] as usize]
         };

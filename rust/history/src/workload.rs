@@ -108,8 +108,7 @@ fn number(host: &str, numbers: &BTreeMap<&str, u32>, count: u32) -> u32 {
 
 fn plan(job: &Job, origin: i64, numbers: &BTreeMap<&str, u32>, count: u32) -> JobPlan {
     let tasks = [0, 1].map(|kind| job.tasks[kind].len() as u32);
-    let block =
-        |hosts: &Vec<String>| Block::on(hosts.iter().map(|host| number(host, numbers, count)));
+    let block = |hosts: &[String]| Block::on(hosts.iter().map(|host| number(host, numbers, count)));
     let has_hosts = job.tasks[0].iter().any(|task| !task.hosts.is_empty());
     let blocks = match has_hosts {
         true => job.tasks[0].iter().map(|task| block(&task.hosts)).collect(),

@@ -2,6 +2,7 @@
 
 use heddle_history::{End, History, Job, read, read_bytes};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -135,6 +136,42 @@ fn an_sls_trace_is_read_with_its_short_forms() {
     assert_eq!(history.jobs[1].tasks[0].len(), 3);
     assert_eq!(history.jobs[1].tasks[0][2].length_ms, 17_043);
     assert_eq!(history.jobs[1].sizes[0].memory_mb(), 2_048);
+}
+
+/// Copies of a task's host of 100 kB would take 500 GB, and 20 of them for each copy of its job.
+#[test]
+fn copies_of_a_task_share_its_host() {
+    let host = "h".repeat(100_000);
+    let text = |jobs: usize, tasks: usize| {
+        format!(
+            r#"{{"job.count": {jobs}, "job.tasks": [{{"count": {tasks},
+                "container.host": "/r/{host}", "container.duration.ms": 5}}]}}"#
+        )
+    };
+    let history = read_bytes(text(2, 2_500_000).as_bytes()).expect("it is within the limits");
+    let tasks = history.jobs.iter().flat_map(|job| &job.tasks[0]);
+    let hosts: Vec<_> = tasks.map(|task| &task.hosts).collect();
+    assert_eq!((hosts.len(), hosts[0].len()), (5_000_000, 1));
+    assert_eq!(hosts[0][0], host);
+    assert!(hosts.iter().all(|other| Arc::ptr_eq(hosts[0], other)));
+    assert_eq!(
+        (history.jobs[1].id.as_str(), history.nodes.len()),
+        ("job_2", 1)
+    );
+    for (jobs, tasks) in [(1, 20_000_001), (2, 10_000_001), (20_000_001, 1)] {
+        let fault = read_bytes(text(jobs, tasks).as_bytes()).expect_err("too many");
+        assert!(fault.problem.contains("20000000 tasks"), "{fault}");
+    }
+    let named = format!(
+        r#"{{"job.count": 100000, "job.tasks": [{{"duration.ms": 1}}], "job.user": "{host}"}}"#
+    );
+    let fault = read_bytes(named.as_bytes()).expect_err("10 GB of names");
+    assert!(
+        fault
+            .problem
+            .contains("100000 copies of a job with 100000 bytes"),
+        "{fault}"
+    );
 }
 
 #[test]

@@ -29,12 +29,18 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// Returns whether pages start at a number of a job, and not at one of jobs to leave out. Only
+    /// in that order `total` excludes the jobs of the pages before.
+    pub(crate) fn is_by_number(&self) -> bool {
+        self.sort == "number"
+    }
+
     /// The query for a page. `at` is the answer's `next`, which is a number of a job or of jobs to
     /// leave out.
     pub(crate) fn query(&self, at: u64, max: usize) -> String {
-        let start = match self.sort.as_str() {
-            "number" => "from",
-            _ => "skip",
+        let start = match self.is_by_number() {
+            true => "from",
+            false => "skip",
         };
         let search = self.search.as_deref().map(quoted);
         let search = search.map_or(String::new(), |text| format!("&search={text}"));

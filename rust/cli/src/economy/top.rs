@@ -1,17 +1,24 @@
-//! `heddle top`: shows queues, jobs, use and health live, and the market if the policy has one. In
-//! a terminal it redraws the screen until a key ends it; elsewhere it prints plain tables. Changes
-//! nothing.
+//! `heddle top`: shows jobs, queues or nodes live, a page at a time, below the health and use of
+//! the cluster. In a terminal keys switch views and turn pages; elsewhere it prints plain tables.
+//! Changes nothing.
+
+mod head;
+mod page;
 
 use super::jobs::{Choice, job_table};
 use super::list;
-use super::queues::{has_accounts, market, sums};
+use super::nodes::node_table;
+use super::queues::market;
 use crate::failure::Failure;
-use crate::remote::{Client, Holds, Server};
-use crate::terminal::{clean, clean_json, print, said, time};
+use crate::remote::{Client, Server};
+use crate::terminal::{clean_json, print};
 use clap::Args;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{DisableLineWrap, EnableLineWrap};
 use crossterm::{cursor, event, execute, queue, style, terminal};
+use head::Head;
+use page::{Page, Place, View, frame};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stdout};
 use std::time::{Duration, Instant};
@@ -19,15 +26,18 @@ use std::time::{Duration, Instant};
 /// A shorter period would fetch the same report again.
 const LEAST: Duration = Duration::from_millis(500);
 
-/// More jobs than a screen holds.
-const JOBS_MAX: usize = 100;
+/// Jobs, and nodes, of a plain table.
+const PLAIN_MAX: usize = 100;
+
+/// Columns by which one key shifts a table.
+const SHIFT: usize = 20;
 
 #[derive(Args)]
 pub(crate) struct Top {
-    /// Once, as a plain table.
+    /// Once, as plain tables.
     #[arg(long)]
     once: bool,
-    /// How often the table is brought up to date.
+    /// How often the tables are brought up to date.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     #[arg(value_parser = humantime::parse_duration)]
     every: Duration,
@@ -37,121 +47,104 @@ pub(crate) struct Top {
     server: Server,
 }
 
-/// One snapshot of what the screen shows.
-struct Seen {
-    /// Null under a policy without accounts.
-    price: Value,
-    queues: Value,
+/// One snapshot of all that is printed where there is no terminal.
+struct All {
+    head: Head,
     jobs: Value,
-    health: Value,
-    /// The last sample of what the cluster is used for; null before the first.
-    usage: Value,
+    nodes: Value,
 }
 
-/// Samples of the last minute are enough for the newest.
-const RECENT_MS: u64 = 60_000;
-
-impl Seen {
-    fn now(client: &Client, choice: &Choice) -> Result<Seen, Failure> {
-        let queues = client.get("queues", "", Holds::List("queues"))?.json;
-        let price = match has_accounts(&queues) {
-            true => client.open("price", Holds::Text("price"))?.json,
-            false => Value::Null,
-        };
-        let since_ms = queues["now_ms"].as_u64().unwrap_or(0);
-        let since = format!("from_ms={}", since_ms.saturating_sub(RECENT_MS));
-        let usage = client.get("usage", &since, Holds::List("samples"))?.json;
-        Ok(Seen {
-            price,
-            queues,
-            jobs: client
-                .get("jobs", &choice.query(0, JOBS_MAX), Holds::List("jobs"))?
-                .json,
-            health: client.open("health", Holds::Text("status"))?.json,
-            usage: list(&usage["samples"]).last().cloned().unwrap_or_default(),
+impl All {
+    fn now(client: &Client, choice: &Choice) -> Result<All, Failure> {
+        Ok(All {
+            head: Head::now(client)?,
+            jobs: page::jobs(client, choice, 0, PLAIN_MAX)?,
+            nodes: page::nodes(client, 0, PLAIN_MAX)?,
         })
     }
 
-    fn head(&self) -> String {
-        let (running, pending, masters) = sums(&self.queues);
-        let masters = match masters {
-            0 => String::new(),
-            masters => format!("  ApplicationMasters {masters} (counted nowhere below)"),
-        };
-        let now = time(&self.queues["now_ms"]);
-        let head = match self.price.is_null() {
-            false => format!(
-                "{now}{masters}  price {}  slots used {running}, pending {pending}",
-                said(&self.price["price"]),
-            ),
-            true => {
-                let policy = &self.queues["policy"];
-                let stages = ["share", "order", "place"].map(|stage| said(&policy[stage]));
-                format!(
-                    "{now}{masters}  policy {}  tasks running {running}, pending {pending}",
-                    stages.join("/"),
-                )
-            }
-        };
-        clean(&head)
-    }
-
-    /// Health, and what was granted and taken back in the time of one sample.
-    fn state(&self) -> String {
-        let health = &self.health;
-        let words = ["status", "journal", "shadow"].map(|key| said(&health[key]));
-        let mut text = format!("{}, journal {}, shadow {}", words[0], words[1], words[2]);
-        let sample = &self.usage;
-        if let Some(granted) = sample["granted"].as_object() {
-            let of = |key: &str| granted.get(key).and_then(Value::as_u64).unwrap_or(0);
-            let (host, rack, away) = (of("host"), of("rack"), of("away"));
-            text.push_str(&format!(
-                "  granted {} ({host} on their host, {rack} on their rack, {away} elsewhere), \
-                 taken back {}  waiting jobs {}, longest {} s",
-                host + rack + away + of("anywhere"),
-                said(&sample["evicted"]),
-                said(&sample["waiting"]["jobs"]),
-                sample["waiting"]["longest_ms"].as_u64().unwrap_or(0) / 1_000,
-            ));
-        }
-        clean(&text)
-    }
-
     fn plain(&self) -> String {
-        let (head, state) = (self.head(), self.state());
-        let mut text = format!("{head}\n{state}\n\n{}", market(&self.queues));
+        let mut text = format!("{}\n\n", self.head.lines().join("\n"));
         let jobs = list(&self.jobs["jobs"]);
         if !jobs.is_empty() {
+            text += &job_table(jobs);
+            if !self.jobs["next"].is_null() {
+                text += "... and more jobs; `heddle jobs` prints all\n";
+            }
             text.push('\n');
-            text.push_str(&job_table(jobs));
+        }
+        text += &market(&self.head.queues);
+        let nodes = list(&self.nodes["nodes"]);
+        if !nodes.is_empty() {
+            text.push('\n');
+            text += &node_table(nodes);
+            if !self.nodes["next"].is_null() {
+                text += "... and more nodes; `heddle top` in a terminal shows all\n";
+            }
         }
         text
     }
 
     fn json(&self) -> String {
+        let head = &self.head;
         let all = json!({
-            "price": self.price, "queues": self.queues, "jobs": self.jobs,
-            "health": self.health, "usage": self.usage,
+            "price": head.price, "queues": head.queues, "jobs": self.jobs, "nodes": self.nodes,
+            "health": head.health, "usage": head.usage,
         });
         format!("{}\n", clean_json(&all.to_string()))
     }
 }
 
+/// What a window shows.
+struct Shown {
+    head: Head,
+    page: Page,
+}
+
+impl Shown {
+    fn now(
+        client: &Client,
+        choice: &Choice,
+        place: &mut Place,
+        height: u16,
+    ) -> Result<Shown, Failure> {
+        let head = Head::now(client)?;
+        let page = Page::fetch(client, choice, &head, place, height.into())?;
+        Ok(Shown { head, page })
+    }
+}
+
+/// What ends the wait between two snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// It is time for the next snapshot, or the window has another size.
+    Again,
+    Show(View),
+    NextView,
+    Forward,
+    Backward,
+    First,
+    Left,
+    Right,
+    End,
+}
+
 impl Top {
     pub(crate) fn main(&self) -> Result<(), Failure> {
         let client = Client::new(&self.server)?;
-        let first = Seen::now(&client, &self.choice)?;
         if stdout().is_terminal() && !self.once && !self.server.json {
-            return self
-                .live(&client, first)
-                .map_err(|error| Failure::output(&error));
+            let output = |error: std::io::Error| Failure::output(&error);
+            let mut place = Place::first(View::Jobs);
+            let (_, height) = terminal::size().map_err(output)?;
+            let first = Shown::now(&client, &self.choice, &mut place, height)?;
+            return self.live(&client, place, first).map_err(output);
         }
-        let mut seen = first;
+        let mut all = All::now(&client, &self.choice)?;
         loop {
             let text = if self.server.json {
-                seen.json()
+                all.json()
             } else {
-                seen.plain()
+                all.plain()
             };
             print(&text)?;
             if self.once {
@@ -161,49 +154,89 @@ impl Top {
             if !self.server.json {
                 print("\n")?;
             }
-            seen = Seen::now(&client, &self.choice)?;
+            all = All::now(&client, &self.choice)?;
         }
     }
 
     /// Draws until a key ends it. Keeps trying while the server cannot be reached.
-    fn live(&self, client: &Client, first: Seen) -> std::io::Result<()> {
+    fn live(&self, client: &Client, mut place: Place, first: Shown) -> std::io::Result<()> {
         let screen = Screen::open()?;
-        let mut seen = first;
-        let mut trouble = None;
+        let (mut shown, mut trouble, mut shift) = (first, None, 0_usize);
+        let mut due = Instant::now() + self.every.max(LEAST);
         loop {
-            draw(&seen, trouble.as_ref())?;
-            let due = Instant::now() + self.every.max(LEAST);
-            while let Some(left) = due.checked_duration_since(Instant::now()) {
-                if event::poll(left)? {
-                    match event::read()? {
-                        Event::Key(key) if ends(&key) => {
-                            drop(screen);
-                            return Ok(());
-                        }
-                        Event::Resize(..) => draw(&seen, trouble.as_ref())?,
-                        _ => {}
-                    }
+            let (columns, rows) = terminal::size()?;
+            let shift_max = shown.page.shift_max(columns.into());
+            shift = shift.min(shift_max);
+            draw(&shown, trouble.as_ref(), shift, (columns, rows))?;
+            match wait(due)? {
+                Step::End => {
+                    drop(screen);
+                    return Ok(());
                 }
+                Step::Left => {
+                    shift = shift.saturating_sub(SHIFT);
+                    continue;
+                }
+                Step::Right => {
+                    shift += SHIFT;
+                    continue;
+                }
+                Step::Again => {}
+                Step::Show(view) => (place, shift) = (Place::first(view), 0),
+                Step::NextView => (place, shift) = (Place::first(place.view().next()), 0),
+                Step::Forward => place.forward(&shown.page),
+                Step::Backward => place.backward(),
+                Step::First => place = Place::first(place.view()),
             }
-            match Seen::now(client, &self.choice) {
-                Ok(now) => (seen, trouble) = (now, None),
+            let (_, height) = terminal::size()?;
+            match Shown::now(client, &self.choice, &mut place, height) {
+                Ok(now) => (shown, trouble) = (now, None),
                 Err(failure) => trouble = Some(failure),
             }
+            due = Instant::now() + self.every.max(LEAST);
         }
     }
 }
 
-/// Returns whether a key ends the display: q, Escape, Control-C or Control-D. In raw mode keys no
-/// longer make signals.
-fn ends(key: &KeyEvent) -> bool {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    key.kind == KeyEventKind::Press
-        && match key.code {
-            KeyCode::Esc => true,
-            KeyCode::Char('q') => true,
-            KeyCode::Char('c' | 'd') => control,
-            _ => false,
+/// Waits for a key that means something, for another size of the window, or until then.
+fn wait(due: Instant) -> std::io::Result<Step> {
+    while let Some(left) = due.checked_duration_since(Instant::now()) {
+        if event::poll(left)? {
+            match event::read()? {
+                Event::Key(key) => {
+                    if let Some(step) = step(&key) {
+                        return Ok(step);
+                    }
+                }
+                Event::Resize(..) => return Ok(Step::Again),
+                _ => {}
+            }
         }
+    }
+    Ok(Step::Again)
+}
+
+/// Returns what a key does. In raw mode keys no longer make signals.
+fn step(key: &KeyEvent) -> Option<Step> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    Some(match key.code {
+        KeyCode::Char('c' | 'd') if control => Step::End,
+        _ if control => return None,
+        KeyCode::Esc | KeyCode::Char('q') => Step::End,
+        KeyCode::Char('j') => Step::Show(View::Jobs),
+        KeyCode::Char('u') => Step::Show(View::Queues),
+        KeyCode::Char('n') => Step::Show(View::Nodes),
+        KeyCode::Tab => Step::NextView,
+        KeyCode::PageDown | KeyCode::Down | KeyCode::Char(' ') => Step::Forward,
+        KeyCode::PageUp | KeyCode::Up => Step::Backward,
+        KeyCode::Home => Step::First,
+        KeyCode::Left => Step::Left,
+        KeyCode::Right => Step::Right,
+        _ => return None,
+    })
 }
 
 /// Holds the terminal in raw mode and restores it on drop.
@@ -213,21 +246,32 @@ impl Screen {
     fn open() -> std::io::Result<Screen> {
         terminal::enable_raw_mode()?;
         let screen = Screen;
-        execute!(stdout(), EnterAlternateScreen, cursor::Hide)?;
+        // Characters of two columns would make a line wrap that is cut by its characters.
+        execute!(
+            stdout(),
+            EnterAlternateScreen,
+            DisableLineWrap,
+            cursor::Hide
+        )?;
         Ok(screen)
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = execute!(stdout(), cursor::Show, LeaveAlternateScreen);
+        let _ = execute!(stdout(), cursor::Show, EnableLineWrap, LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();
     }
 }
 
-fn draw(seen: &Seen, trouble: Option<&Failure>) -> std::io::Result<()> {
-    let (columns, rows) = terminal::size()?;
-    let lines = frame(seen, trouble, usize::from(columns), usize::from(rows));
+fn draw(
+    shown: &Shown,
+    trouble: Option<&Failure>,
+    shift: usize,
+    (columns, rows): (u16, u16),
+) -> std::io::Result<()> {
+    let size = (usize::from(columns), usize::from(rows));
+    let lines = frame((&shown.head, &shown.page), trouble, shift, size);
     let mut out = stdout().lock();
     queue!(out, cursor::MoveTo(0, 0), Clear(ClearType::All))?;
     for (row, line) in (0..).zip(&lines) {
@@ -236,73 +280,57 @@ fn draw(seen: &Seen, trouble: Option<&Failure>) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Lays out a screen of that size. No line is too long, the lines fit, and the last names the keys.
-fn frame(seen: &Seen, trouble: Option<&Failure>, columns: usize, rows: usize) -> Vec<String> {
-    let foot = match trouble {
-        None => "q ends".to_string(),
-        Some(failure) => format!("as it was; now: {}   (q ends)", clean(&failure.what)),
-    };
-    let mut lines: Vec<String> = seen.plain().lines().map(String::from).collect();
-    let room = rows.saturating_sub(1);
-    if lines.len() > room {
-        let more = lines.len() - room.saturating_sub(1);
-        lines.truncate(room.saturating_sub(1));
-        lines.push(format!("... and {more} more; a higher window shows them"));
-    }
-    lines.push(foot);
-    lines.truncate(rows);
-    let cut = |line: &String| line.chars().take(columns).collect();
-    lines.iter().map(cut).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seen(queues: usize) -> Seen {
-        let row = |i: usize| json!({"queue": format!("root.q{i}\u{1b}[2J"), "account": null});
-        Seen {
-            price: json!({"price": "0.5"}),
-            queues: json!({"queues": (0..queues).map(row).collect::<Vec<_>>(), "now_ms": 0}),
-            jobs: json!({"jobs": []}),
-            health: json!({"status": "ok", "journal": "off\u{7}", "shadow": "off"}),
-            usage: json!({"granted": {"host": 3}, "evicted": 2,
-                          "waiting": {"jobs": 1, "longest_ms": 7_500}}),
+    #[test]
+    fn keys_switch_views_turn_pages_and_end() {
+        let plain = |code| step(&KeyEvent::new(code, KeyModifiers::NONE));
+        let control = |key| step(&KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL));
+        for key in ['c', 'd'] {
+            assert_eq!(control(key), Some(Step::End));
+            assert_eq!(plain(KeyCode::Char(key)), None);
+        }
+        // A line feed arrives as Control-J.
+        assert_eq!(control('j'), None);
+        assert_eq!(plain(KeyCode::Char('j')), Some(Step::Show(View::Jobs)));
+        assert_eq!(plain(KeyCode::PageDown), Some(Step::Forward));
+        assert_eq!(plain(KeyCode::Enter), None);
+        let mut view = View::Jobs;
+        for next in [View::Queues, View::Nodes, View::Jobs] {
+            view = view.next();
+            assert_eq!(view, next);
         }
     }
 
     #[test]
-    fn a_frame_fits_its_window_whatever_that_is() {
-        for (columns, rows) in [(80, 24), (10, 3), (1, 1), (0, 0), (300, 200)] {
-            let lines = frame(&seen(50), None, columns, rows);
-            assert!(lines.len() <= rows, "{columns}x{rows}");
-            assert!(lines.iter().all(|line| line.chars().count() <= columns));
-            assert!(!lines.concat().contains('\u{1b}'));
+    fn plain_tables_begin_with_jobs_and_say_that_there_are_more() {
+        let mut head = head::tests::head();
+        head.queues["queues"] = json!([{"queue": "root.q"}]);
+        let all = |next: Value| All {
+            head: head::tests::head(),
+            jobs: json!({"jobs": [{"job": 1}], "next": next}),
+            nodes: json!({"nodes": [{"node": 1, "name": "n1\u{1b}"}], "next": next}),
+        };
+        let text = All {
+            head,
+            ..all(json!(2))
         }
-        // Head, state, blank, heading and 50 queues are 54 lines. 22 of them and a line about the
-        // other 32 leave the 24th for the keys.
-        let lines = frame(&seen(50), None, 80, 24);
-        assert_eq!(lines.len(), 24);
-        assert!(lines[22].starts_with("... and 32 more"), "{}", lines[22]);
-        assert_eq!(lines[23], "q ends");
-    }
-
-    #[test]
-    fn health_and_use_are_one_line() {
-        assert_eq!(
-            seen(1).state(),
-            "ok, journal off\\u{7}, shadow off  granted 3 (3 on their host, 0 on their rack, \
-             0 elsewhere), taken back 2  waiting jobs 1, longest 7 s"
-        );
-    }
-
-    #[test]
-    fn what_is_wrong_stands_at_the_foot() {
-        let trouble = Failure::usage("gone\u{7}", "", "");
-        let lines = frame(&seen(1), Some(&trouble), 80, 24);
-        assert_eq!(
-            lines.last().unwrap(),
-            "as it was; now: gone\\u{7}   (q ends)"
-        );
+        .plain();
+        let at = |words: &str| {
+            text.find(words)
+                .unwrap_or_else(|| panic!("no {words} in {text}"))
+        };
+        let parts = [
+            "price",
+            "\njob ",
+            "more jobs",
+            "root.q",
+            "n1\\u{1b}",
+            "more nodes",
+        ];
+        assert!(parts.map(at).is_sorted(), "{text}");
+        assert!(!all(Value::Null).plain().contains("more"), "{text}");
     }
 }

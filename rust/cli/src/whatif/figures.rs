@@ -1,13 +1,13 @@
-//! What came of the jobs, as recorded or simulated, and the figures of it. Writes only pictures.
+//! What came of the jobs, as recorded or simulated, and the figures of it. Writes nothing.
 
+use super::lines::steps;
 use heddle_core::words::resource::Resource;
-use heddle_history::{End, History};
-use heddle_sim::cluster_sim::Results;
+use heddle_history::{End, History, Job};
 use heddle_sim::cluster_sim::metrics::{mean, percentile};
-use heddle_sim::plot::{Line, Plot};
+use heddle_sim::cluster_sim::{JobRecord, Results};
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// What came of a job. Times in s.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,12 +40,24 @@ pub(crate) struct Outcome {
     pub(crate) locality: Option<[u64; 3]>,
     /// Jobs that have not ended, over hours.
     pub(crate) open: Vec<(f64, f64)>,
+    /// Memory in GB that all jobs hold, over hours; each job's spread evenly over its life. Empty
+    /// if a source does not say it.
+    pub(crate) memory: Vec<(f64, f64)>,
+}
+
+/// What a job held, from its first container to its end.
+struct Life {
+    from_ms: i64,
+    to_ms: i64,
+    /// Memory in MB-ms and cores in core-ms.
+    held: [i64; 2],
 }
 
 impl Outcome {
     /// Returns what the history says.
     pub(crate) fn recorded(history: &History) -> Outcome {
-        let fates = history.jobs.iter().map(|job| Fate {
+        let jobs = || history.jobs.iter();
+        let fates = jobs().map(|job| Fate {
             id: job.id.clone(),
             name: job.name.clone(),
             user: job.user.clone(),
@@ -58,33 +70,30 @@ impl Outcome {
                 .map(seconds),
             refused: None,
         });
-        let begin = history
-            .jobs
-            .iter()
-            .map(|job| job.submitted_ms)
-            .min()
-            .unwrap_or(0);
-        let spans = history
-            .jobs
-            .iter()
-            .filter_map(|job| Some((job.submitted_ms - begin, job.finished_ms? - begin)));
-        let end = history
-            .jobs
-            .iter()
-            .filter_map(|job| job.finished_ms)
-            .max()
-            .unwrap_or(begin);
-        let room = history
-            .nodes
-            .iter()
-            .map(|node| node.capacity)
-            .collect::<Option<Vec<_>>>();
-        let held: Option<Vec<[i64; 2]>> = history.jobs.iter().map(|job| job.held).collect();
+        let begin = jobs().map(|job| job.submitted_ms).min().unwrap_or(0);
+        let spans = jobs().filter_map(|job| {
+            let end = job.finished_ms?;
+            Some((job.submitted_ms - begin, end - begin, 1.0))
+        });
+        // What a job held that has not ended is known until its source was saved.
+        let last = |job: &Job| job.finished_ms.or(job.seen_ms);
+        let end = jobs().filter_map(last).max().unwrap_or(begin);
+        let life = |job: &Job| {
+            Some(Life {
+                from_ms: job.started_ms.unwrap_or(job.submitted_ms) - begin,
+                to_ms: last(job).unwrap_or(end) - begin,
+                held: job.held?,
+            })
+        };
+        let lives: Option<Vec<Life>> = jobs().map(life).collect();
+        let room = history.nodes.iter().map(|node| node.capacity);
+        let room: Option<Vec<Resource>> = room.collect();
         let used = room
-            .zip(held)
-            .map(|(room, held)| used(&held, &room, end - begin));
-        let preempted: Option<Vec<u64>> = history.jobs.iter().map(|job| job.preempted).collect();
-        let places: Vec<[u64; 3]> = history.jobs.iter().filter_map(|job| job.locality).collect();
+            .zip(lives.as_ref())
+            .filter(|(room, _)| !room.is_empty() && end > begin)
+            .map(|(room, lives)| used(lives, &room, end - begin));
+        let preempted: Option<Vec<u64>> = jobs().map(|job| job.preempted).collect();
+        let places: Vec<[u64; 3]> = jobs().filter_map(|job| job.locality).collect();
         // Counters are whatever a history says, the highest number too.
         let sum = |at: usize| total(places.iter().map(|counts| counts[at]));
         Outcome {
@@ -93,7 +102,8 @@ impl Outcome {
             used,
             preempted: preempted.map(|all| total(all.into_iter())),
             locality: (!places.is_empty()).then(|| [sum(0), sum(1), sum(2)]),
-            open: open(spans.collect()),
+            open: steps(spans),
+            memory: lives.map_or_else(Vec::new, |lives| memory(&lives)),
         }
     }
 
@@ -104,40 +114,36 @@ impl Outcome {
         results: &Results,
         nodes: &[Resource],
     ) -> Outcome {
-        let fate = |(job, record): (&heddle_history::Job, &_)| {
-            let record: &heddle_sim::cluster_sim::JobRecord = record;
-            let first = record.master_ms.or(record.started_ms);
-            Fate {
-                id: job.id.clone(),
-                name: job.name.clone(),
-                user: job.user.clone(),
-                queue: job.queue.clone().unwrap_or_else(|| record.queue.clone()),
-                tasks: tasks(job),
-                waited_s: first.map(|at| seconds(at - record.submitted_ms)),
-                turn_s: record.sojourn_ms().map(seconds),
-                refused: record.refused.clone(),
-            }
+        let first = |record: &JobRecord| record.master_ms.or(record.started_ms);
+        let fate = |(job, record): (&Job, &JobRecord)| Fate {
+            id: job.id.clone(),
+            name: job.name.clone(),
+            user: job.user.clone(),
+            queue: job.queue.clone().unwrap_or_else(|| record.queue.clone()),
+            tasks: tasks(job),
+            waited_s: first(record).map(|at| seconds(at - record.submitted_ms)),
+            turn_s: record.sojourn_ms().map(seconds),
+            refused: record.refused.clone(),
         };
-        let fates = history.jobs.iter().zip(&results.jobs).map(fate).collect();
-        let end = results
-            .jobs
-            .iter()
-            .filter_map(|job| job.finished_ms)
-            .max()
-            .unwrap_or(0);
-        let held: Vec<[i64; 2]> = results.jobs.iter().map(|job| job.held).collect();
-        let spans = results
-            .jobs
-            .iter()
-            .filter_map(|job| Some((job.submitted_ms, job.finished_ms?)));
+        let records = || results.jobs.iter();
+        let fates = history.jobs.iter().zip(records()).map(fate).collect();
+        let end = records().filter_map(|job| job.finished_ms).max();
+        let spans = records().filter_map(|job| Some((job.submitted_ms, job.finished_ms?, 1.0)));
+        let life = |job: &JobRecord| Life {
+            from_ms: first(job).unwrap_or(job.submitted_ms),
+            to_ms: job.finished_ms.unwrap_or(results.ended_ms),
+            held: job.held,
+        };
+        let lives: Vec<Life> = records().map(life).collect();
         let locality = results.locality();
         Outcome {
             name,
             fates,
-            used: Some(used(&held, nodes, end)),
+            used: Some(used(&lives, nodes, end.unwrap_or(0))),
             preempted: Some(results.wasted[0]),
             locality: locality.iter().any(|count| *count > 0).then_some(locality),
-            open: open(spans.collect()),
+            open: steps(spans),
+            memory: memory(&lives),
         }
     }
 
@@ -186,6 +192,32 @@ pub(crate) fn user_of(fate: &Fate) -> &str {
     &fate.user
 }
 
+/// Returns the queues or users with the most jobs, at most so many, the largest first; and how many
+/// there are.
+pub(crate) fn largest(
+    outcomes: &[Outcome],
+    key: fn(&Fate) -> &str,
+    most: usize,
+) -> (Vec<&str>, usize) {
+    let mut jobs: BTreeMap<&str, usize> = BTreeMap::new();
+    for outcome in outcomes {
+        let mut own: BTreeMap<&str, usize> = BTreeMap::new();
+        for fate in &outcome.fates {
+            *own.entry(key(fate)).or_default() += 1;
+        }
+        // A history may lack the queues that a policy chooses.
+        for (name, count) in own {
+            let known = jobs.entry(name).or_default();
+            *known = count.max(*known);
+        }
+    }
+    let all = jobs.len();
+    let mut names: Vec<(&str, usize)> = jobs.into_iter().collect();
+    names.sort_by_key(|(name, count)| (Reverse(*count), *name));
+    names.truncate(most);
+    (names.into_iter().map(|(name, _)| name).collect(), all)
+}
+
 /// Returns the sum, or the highest number if it is above.
 pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
@@ -195,30 +227,21 @@ fn seconds(ms: i64) -> f64 {
     ms as f64 / 1e3
 }
 
-fn used(held: &[[i64; 2]], room: &[Resource], span_ms: i64) -> [f64; 2] {
+fn used(lives: &[Life], room: &[Resource], span_ms: i64) -> [f64; 2] {
     [0, 1].map(|at| {
-        let held: f64 = held.iter().map(|held| held[at] as f64).sum();
+        let held: f64 = lives.iter().map(|life| life.held[at] as f64).sum();
         let room: f64 = room.iter().map(|room| room[at] as f64).sum();
         held / (room * span_ms as f64).max(1.0)
     })
 }
 
-/// Returns the number of open jobs after each submission and end, over hours.
-fn open(spans: Vec<(i64, i64)>) -> Vec<(f64, f64)> {
-    let mut changes: BTreeMap<i64, f64> = BTreeMap::new();
-    for (from, to) in spans {
-        *changes.entry(from).or_default() += 1.0;
-        *changes.entry(to.max(from)).or_default() -= 1.0;
-    }
-    let mut count = 0.0;
-    let mut points = Vec::new();
-    for (at, change) in changes {
-        let at = at as f64 / 3.6e6;
-        points.push((at, count));
-        count += change;
-        points.push((at, count));
-    }
-    points
+/// Returns the memory in GB that jobs hold together, over hours.
+fn memory(lives: &[Life]) -> Vec<(f64, f64)> {
+    steps(lives.iter().map(|life| {
+        let to_ms = life.to_ms.max(life.from_ms + 1);
+        let mb = life.held[0] as f64 / (to_ms - life.from_ms) as f64;
+        (life.from_ms, to_ms, mb / 1024.0)
+    }))
 }
 
 /// Figures of some jobs. Times in s.
@@ -338,7 +361,7 @@ pub(crate) fn changes(outcomes: &[Outcome], baseline: usize) -> Value {
     others.map(of).collect()
 }
 
-fn tasks(job: &heddle_history::Job) -> [usize; 2] {
+fn tasks(job: &Job) -> [usize; 2] {
     [job.tasks[0].len(), job.tasks[1].len()]
 }
 
@@ -376,51 +399,10 @@ pub(crate) fn table(outcomes: &[Outcome]) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// Draws the pictures into a folder; returns them as SVG.
-pub(crate) fn draw(outcomes: &[Outcome], folder: &Path) -> Result<Vec<String>, String> {
-    let log = "log10 of seconds";
-    let part = "part of the jobs";
-    let mut plots = [
-        ("turn-around.svg", Plot::new("Turn-around", log, part)),
-        (
-            "waiting.svg",
-            Plot::new("Waiting for the first container", log, part),
-        ),
-        (
-            "open.svg",
-            Plot::new("Jobs in the cluster", "hours", "jobs"),
-        ),
-    ];
-    for outcome in outcomes {
-        let distribution = |of: fn(&Fate) -> Option<f64>| {
-            let mut times: Vec<f64> = outcome.fates.iter().filter_map(of).collect();
-            times.sort_unstable_by(f64::total_cmp);
-            let count = times.len() as f64;
-            let points = times.into_iter().enumerate();
-            let points = points.map(|(at, time)| (time.max(1.0).log10(), (at + 1) as f64 / count));
-            Line::new(&outcome.name, points.collect())
-        };
-        plots[0].1.lines.push(distribution(|fate| fate.turn_s));
-        plots[1].1.lines.push(distribution(|fate| fate.waited_s));
-        plots[2]
-            .1
-            .lines
-            .push(Line::new(&outcome.name, outcome.open.clone()));
-    }
-    let mut pictures = Vec::new();
-    for (file, plot) in plots {
-        let path = folder.join(file);
-        plot.write(&path)?;
-        let text = std::fs::read_to_string(&path);
-        pictures.push(text.map_err(|error| format!("{}: {error}", path.display()))?);
-    }
-    Ok(pictures)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heddle_history::Job;
+    use heddle_history::Node;
 
     #[test]
     fn counters_of_any_size_are_summed() {
@@ -450,5 +432,66 @@ mod tests {
         assert_eq!(told["waiting_s"], json!({"median": null, "p95": null}));
         let turn = json!({"mean": 8.0, "median": 8.0, "p95": 8.0});
         assert_eq!(told["turn_around_s"], turn);
+    }
+
+    /// Of 4 GB, one job holds 2 GB from 1 h to 3 h; the other, which has not ended, 1 GB from 2 h
+    /// to 4 h, when it was seen last: 6 GB-hours of 16, and 4 core-hours of 16.
+    #[test]
+    fn memory_is_spread_over_the_lives_of_jobs() {
+        const HOUR_MS: i64 = 3_600_000;
+        let node = Node {
+            capacity: Some(Resource::new(4_096, 4)),
+            ..Node::default()
+        };
+        let job = |from: i64, mb: i64| Job {
+            started_ms: Some(from * HOUR_MS),
+            held: Some([mb * 2 * HOUR_MS, 2 * HOUR_MS]),
+            ..Job::default()
+        };
+        let ended = Job {
+            finished_ms: Some(3 * HOUR_MS),
+            ..job(1, 2_048)
+        };
+        let open = Job {
+            end: End::Open,
+            seen_ms: Some(4 * HOUR_MS),
+            ..job(2, 1_024)
+        };
+        let mut history = History {
+            jobs: vec![ended, open],
+            nodes: vec![node],
+            ..History::default()
+        };
+        let outcome = Outcome::recorded(&history);
+        assert_eq!(outcome.used, Some([6.0 / 16.0, 4.0 / 16.0]));
+        let points = [
+            (1.0, 0.0),
+            (1.0, 2.0),
+            (2.0, 2.0),
+            (2.0, 3.0),
+            (3.0, 3.0),
+            (3.0, 1.0),
+            (4.0, 1.0),
+            (4.0, 0.0),
+        ];
+        assert_eq!(outcome.memory, points);
+        history.jobs[0].held = None;
+        let outcome = Outcome::recorded(&history);
+        assert_eq!((outcome.used, outcome.memory), (None, Vec::new()));
+    }
+
+    #[test]
+    fn the_largest_have_the_most_jobs() {
+        let fate = |queue: &str| Fate {
+            queue: queue.to_string(),
+            ..Fate::default()
+        };
+        let outcome = |queues: [&str; 4]| Outcome {
+            fates: queues.map(fate).to_vec(),
+            ..Outcome::default()
+        };
+        let outcomes = [outcome(["b", "b", "", ""]), outcome(["b", "b", "c", "a"])];
+        let found = largest(&outcomes, queue_of, 3);
+        assert_eq!(found, (vec!["", "b", "a"], 4));
     }
 }

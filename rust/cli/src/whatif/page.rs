@@ -1,32 +1,46 @@
 //! The report as one HTML page that loads nothing from anywhere.
 
 use super::figures::{self, Change, Fate, Outcome};
+use super::pictures::{Pictures, escaped};
 use super::text::{FIGURES, all_jobs, rows};
 
 const HEAD: &str = include_str!("head.html");
 
-/// Rows of the table of jobs; `jobs.csv` has all.
-const JOBS_MAX: usize = 1_000;
+/// Jobs, or users, that win the most, and that lose the most; queues, or users, with figures.
+const LISTED_MAX: usize = 1_000;
 
 /// Returns the page.
 pub(crate) fn page(
     outcomes: &[Outcome],
     baseline: usize,
     unknown: &[&str],
-    pictures: &[String],
+    pictures: &Pictures,
 ) -> String {
     let mut page = HEAD.to_string();
     page += "<h1>What if</h1><p>Times in seconds. <em>recorded</em> is what happened; every other \
              candidate is simulated from it. Click a heading to sort.</p>";
     let (heading, all) = all_jobs(outcomes);
     page += &table("All jobs", &heading, all);
-    page += &pictures.concat();
-    for (title, name, key) in [
-        ("By queue", "queue", figures::queue_of as fn(&Fate) -> &str),
-        ("By user", "user", figures::user_of),
+    page += &pictures.all;
+    for (title, name, picture, key) in [
+        (
+            "By queue",
+            "queue",
+            &pictures.queues,
+            figures::queue_of as fn(&Fate) -> &str,
+        ),
+        ("By user", "user", &pictures.users, figures::user_of),
     ] {
         let heading: Vec<&str> = [name, "candidate"].into_iter().chain(FIGURES).collect();
-        page += &table(title, &heading, rows(outcomes, key));
+        let (names, count) = figures::largest(outcomes, key, LISTED_MAX);
+        if count > names.len() {
+            page += &format!(
+                "<p>Of {count} {name}s the {LISTED_MAX} with the most jobs; whatif.json has \
+                 all.</p>"
+            );
+        }
+        page += picture;
+        page += &table(title, &heading, rows(outcomes, key, names));
     }
     for (at, other) in outcomes.iter().enumerate().skip(1) {
         if at == baseline {
@@ -36,12 +50,12 @@ pub(crate) fn page(
         let title = format!("{} instead of {}", other.name, before.name);
         page += &changes(
             &format!("Users: {title}"),
-            "user",
+            ("user", "whatif.json"),
             &figures::users(before, other),
         );
         page += &changes(
             &format!("Jobs: {title}"),
-            "job",
+            ("job", "jobs.csv"),
             &figures::jobs(before, other),
         );
     }
@@ -53,23 +67,28 @@ pub(crate) fn page(
     page
 }
 
-/// Returns a table of changes; of many, those at both ends.
-fn changes(title: &str, name: &str, changes: &[Change]) -> String {
+/// Returns a table of changes; of many, those at both ends, and the file that has all.
+fn changes(title: &str, (name, file): (&str, &str), changes: &[Change]) -> String {
     let row = |change: &Change| {
         let numbers = [change.before_s, change.after_s, change.by_s()];
         let numbers = numbers.map(|number| format!("{number:.1}"));
         [change.name.clone()].into_iter().chain(numbers).collect()
     };
-    let shown: Vec<Vec<String>> = match changes.len() > JOBS_MAX {
-        true => {
-            let ends = changes.iter().take(JOBS_MAX / 2);
-            ends.chain(changes.iter().skip(changes.len() - JOBS_MAX / 2))
-                .map(row)
-                .collect()
-        }
-        false => changes.iter().map(row).collect(),
-    };
-    table(title, &[name, "before", "after", "change"], shown)
+    let heading = [name, "before", "after", "change"];
+    if changes.len() <= 2 * LISTED_MAX {
+        return table(title, &heading, changes.iter().map(row).collect());
+    }
+    let (winners, losers) = (
+        &changes[..LISTED_MAX],
+        &changes[changes.len() - LISTED_MAX..],
+    );
+    let rows = winners.iter().chain(losers).map(row).collect();
+    table(title, &heading, rows)
+        + &format!(
+            "<p>Of {} {name}s the {LISTED_MAX} that win and the {LISTED_MAX} that lose the most; \
+             {file} has all.</p>",
+            changes.len(),
+        )
 }
 
 fn table(title: &str, heading: &[&str], rows: Vec<Vec<String>>) -> String {
@@ -87,25 +106,10 @@ fn table(title: &str, heading: &[&str], rows: Vec<Vec<String>>) -> String {
     text
 }
 
-/// Returns a text of users for HTML.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c if c.is_control() => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::lines::thin;
+    use super::super::pictures::draw;
     use super::*;
 
     #[test]
@@ -121,12 +125,60 @@ mod tests {
             fates: vec![fate],
             ..Outcome::default()
         };
-        let page = page(&[outcome.clone(), outcome], 1, &["<b>"], &[]);
+        let page = page(
+            &[outcome.clone(), outcome],
+            1,
+            &["<b>"],
+            &Pictures::default(),
+        );
         assert_eq!(page.matches("<script>").count(), 1, "the page's own");
         assert!(page.contains("a&amp;b") && page.contains("&lt;b&gt;"));
         assert!(!page.contains("\" onload"));
         for foreign in ["http://", "https://", "src=", "@import", "url("] {
             assert!(!page.contains(foreign), "{foreign}");
         }
+    }
+
+    /// A user has one job, which wins or loses as many seconds as its number says.
+    #[test]
+    fn the_page_of_many_jobs_is_short_and_says_where_all_are() {
+        const JOBS: usize = 20_000;
+        let outcome = |name: &str, by_s: f64| {
+            let fate = |number: usize| Fate {
+                id: format!("job_{number:05}"),
+                user: format!("user{number:05}"),
+                waited_s: Some(1.0),
+                turn_s: Some(1e5 + by_s * (number as f64 - 1e4)),
+                ..Fate::default()
+            };
+            let line = || (0..JOBS).map(|at| (at as f64, (at % 7) as f64)).collect();
+            Outcome {
+                name: name.to_string(),
+                fates: (0..JOBS).map(fate).collect(),
+                open: thin(line()),
+                memory: thin(line()),
+                ..Outcome::default()
+            }
+        };
+        let outcomes = [("recorded", 0.0), ("fifo", 0.0), ("fair", 1.0)];
+        let outcomes = outcomes.map(|(name, by_s)| outcome(name, by_s));
+        let folder = tempfile::tempdir().expect("a folder");
+        let pictures = draw(&outcomes, folder.path()).expect("it can be written");
+        let page = page(&outcomes, 1, &[], &pictures);
+        // 2,000 jobs and as many users, figures of 1,000 users, and 12 lines.
+        assert!(page.len() < 2_000_000, "{} bytes", page.len());
+        for words in [
+            "Of 20000 jobs the 1000 that win and the 1000 that lose the most; jobs.csv has all.",
+            "Of 20000 users the 1000 that win and the 1000 that lose the most; whatif.json has",
+            "Of 20000 users the 1000 with the most jobs; whatif.json has all.",
+            "The 12 of 20000 users with the most jobs",
+        ] {
+            assert!(page.contains(words), "{words}");
+        }
+        let of_job = |number: usize| format!("<td>job_{number:05} (user{number:05})</td>");
+        for (number, is_listed) in [(0, true), (999, true), (1_000, false), (18_999, false)] {
+            assert_eq!(page.contains(&of_job(number)), is_listed, "{number}");
+        }
+        assert!(page.contains(&of_job(19_000)) && page.contains(&of_job(19_999)));
     }
 }

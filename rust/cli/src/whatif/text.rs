@@ -63,18 +63,17 @@ pub(crate) fn totals(outcome: &Outcome) -> [String; 5] {
 /// The heading of `totals`.
 pub(crate) const TOTALS: [&str; 5] = ["memory", "cores", "preempted", "node-local", "refused"];
 
-/// Returns rows for every value of a key and every outcome.
-pub(crate) fn rows(outcomes: &[Outcome], key: fn(&Fate) -> &str) -> Vec<Vec<String>> {
+/// Returns rows for these values of a key, in their order, and every outcome.
+pub(crate) fn rows(
+    outcomes: &[Outcome],
+    key: fn(&Fate) -> &str,
+    mut names: Vec<&str>,
+) -> Vec<Vec<String>> {
     let by: Vec<_> = outcomes
         .iter()
         .map(|outcome| (&outcome.name, outcome.by(key)))
         .collect();
-    let mut names: Vec<&str> = by
-        .iter()
-        .flat_map(|(_, rows)| rows.keys().copied())
-        .collect();
     names.sort_unstable();
-    names.dedup();
     let mut all = Vec::new();
     for name in names {
         for (outcome, rows) in &by {
@@ -107,7 +106,8 @@ pub(crate) fn report(outcomes: &[Outcome], baseline: usize, unknown: &[&str]) ->
         ("queue", figures::queue_of as fn(&Fate) -> &str),
         ("user", figures::user_of),
     ] {
-        let rows = rows(outcomes, key);
+        let (names, _) = figures::largest(outcomes, key, usize::MAX);
+        let rows = rows(outcomes, key, names);
         let heading: Vec<&str> = [name, "candidate"].into_iter().chain(FIGURES).collect();
         text.push('\n');
         text += &table(&heading, &rows[..rows.len().min(ROWS_MAX)]);

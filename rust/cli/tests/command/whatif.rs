@@ -51,7 +51,19 @@ fn it_predicts_beside_what_was_recorded() {
     }
     assert_eq!(answer["outcomes"][1]["name"], "fifo");
     let page = std::fs::read_to_string(out.path().join("index.html")).expect("the page");
-    assert!(page.contains("<svg") && page.contains("What this does not know"));
+    assert!(page.contains("What this does not know"));
+    assert_eq!(page.matches("<svg").count(), 6);
+    for name in [
+        "memory",
+        "open",
+        "queues",
+        "turn-around",
+        "users",
+        "waiting",
+    ] {
+        let picture = std::fs::read_to_string(out.path().join(format!("{name}.svg")));
+        assert!(page.contains(&picture.expect("a picture")), "{name}");
+    }
     assert!(
         !page.contains("src=") && !page.contains("href="),
         "it loads something"

@@ -62,6 +62,8 @@ fn lies() -> Value {
         "intervals": [{"at_ms": NAME, "price": NAME}],
         "status": NAME, "journal": NAME, "shadow": [NAME],
         "samples": [7, {"granted": {"host": NAME}, "evicted": NAME, "waiting": {"jobs": NAME}}],
+        "nodes": [{"name": NAME, "rack": NAME, "label": NAME, "containers": NAME, "aside": NAME,
+                   "memory_mb": NAME, "vcores": [NAME]}, {"node": NAME}, 7],
         "complete": true, "next": null, "next_from_ms": null, "slots": [NAME], "budget": NAME,
     })
 }

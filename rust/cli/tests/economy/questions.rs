@@ -345,6 +345,10 @@ fn top_once_and_not_in_a_terminal() {
     assert_eq!(json["price"]["price"], json!("3"));
     assert_eq!(json["queues"]["queues"][0]["queue"], "root");
     assert_eq!(json["jobs"]["jobs"][1]["job"], 2);
+    // All twelve slots of the one node are in use, and jobs wait for it.
+    let node = "/rack - 12 12288/12288 12/12 - held for a large container";
+    assert_eq!(words(&said, NODE)[1..].join(" "), node);
+    assert_eq!(json["nodes"]["nodes"][0]["name"], NODE);
     assert!(!said.contains('\u{1b}'));
 }
 

@@ -23,7 +23,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn with(mut command: Command) -> Terminal {
+    fn with(mut command: Command, rows: u16) -> Terminal {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&ours).expect("it is ours");
         unlockpt(&ours).expect("it is ours");
@@ -31,7 +31,7 @@ impl Terminal {
         let theirs = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty());
         let theirs = File::from(theirs.expect("its other end"));
         let size = Winsize {
-            ws_row: 24,
+            ws_row: rows,
             ws_col: 100,
             ws_xpixel: 0,
             ws_ypixel: 0,
@@ -72,8 +72,12 @@ impl Terminal {
         }
     }
 
-    fn ends_at(&mut self, key: &[u8]) {
+    fn press(&mut self, key: &[u8]) {
         self.ours.write_all(key).expect("it listens");
+    }
+
+    fn ends_at(&mut self, key: &[u8]) {
+        self.press(key);
         let end = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("it is ours") {
@@ -100,13 +104,17 @@ impl Drop for Terminal {
 }
 
 fn top(site: &Site) -> Terminal {
+    top_of(site, 24)
+}
+
+fn top_of(site: &Site, rows: u16) -> Terminal {
     let mut command = heddle(&["top", "--every", "500ms", "--timeout", "2s"]);
     command
         .env("HEDDLE_URL", site.url())
         .env("HEDDLE_USER", "root")
         .env("TERM", "xterm");
     command.env("HEDDLE_SECRET_FILE", site.path("root.secret"));
-    Terminal::with(command)
+    Terminal::with(command, rows)
 }
 
 #[test]
@@ -122,10 +130,40 @@ fn the_table_stays_up_to_date_until_a_key_ends_it() {
         assert!(terminal.is_given_back());
     }
     let mut terminal = top(&site);
+    terminal.until("jobs 1 to 2 of 2");
+    terminal.press(b"u");
     terminal.until("root.bob");
     site.said("root", &["budget", "bob", "+123"]);
     // 1000 and 123, before the first interval has ended.
     terminal.until("1123");
+    terminal.ends_at(b"q");
+}
+
+/// Six rows leave one for a job: a head of two, a title, a heading, and the keys.
+#[test]
+fn keys_turn_pages_and_switch_views() {
+    let site = Site::market();
+    let mut terminal = top_of(&site, 6);
+    terminal.until("jobs 1 to 1 of 2");
+    for (key, title) in [
+        (&b"\x1b[6~"[..], "jobs 2 to 2 of 2"),
+        (b"\x1b[5~", "jobs 1 to 1 of 2"),
+        (b"u", "queues 1 to 1 of 3"),
+        (b"\x1b[B", "queues 2 to 2 of 3"),
+        (b"n", "nodes 1 to 1 of 1"),
+        (b"\t", "jobs 1 to 1 of 2"),
+    ] {
+        terminal.press(key);
+        terminal.until(title);
+    }
+    let asked = |query: &str| {
+        site.heard()
+            .iter()
+            .any(|heard| heard.target.ends_with(query))
+    };
+    assert!(asked("/jobs?max=1&from=0&sort=number"));
+    assert!(asked("/jobs?max=1&from=2&sort=number"));
+    assert!(asked("/nodes?from=0&max=1"));
     terminal.ends_at(b"q");
 }
 

@@ -16,6 +16,12 @@ fn replay() -> Replay {
     Replay::open(setup.to_string().as_bytes()).expect("it is a setup")
 }
 
+/// Under Heddle itself.
+fn own() -> Replay {
+    let setup = json!({"resource_types": ["memory-mb", "vcores"], "epoch_ms": EPOCH_MS});
+    Replay::open(setup.to_string().as_bytes()).expect("it is a setup")
+}
+
 fn hear(replay: &mut Replay, now: Millis, events: &[Event]) {
     replay.now = now;
     for event in events {
@@ -156,4 +162,44 @@ fn jobs_that_share_a_number_have_names_of_their_own() {
     let names: Vec<&str> = read.jobs.iter().map(|job| job.id.as_str()).collect();
     let known = ["job 0 @2023-11-14T22:13:22Z", "job 0 @2023-11-14T22:13:29Z"];
     assert_eq!(names, known);
+}
+
+/// The master holds 1 GB for 10 s, a task 2 GB for 5 s, one that is preempted 1 GB for 2 s, and one
+/// that still runs when its job is removed 1 GB for 2 s; a core goes with every GB.
+#[test]
+fn a_job_held_what_its_containers_held() {
+    let mut replay = replay();
+    let two = Resource::new(2_048, 2);
+    hear(&mut replay, 1_000, &[submitted(0, 0), runs(1, true, 1_000)]);
+    hear(&mut replay, 2_000, &[sized(2, false, 2_000, two)]);
+    hear(&mut replay, 3_000, &[runs(3, false, 3_000)]);
+    hear(&mut replay, 5_000, &[ended(3, PREEMPTED)]);
+    hear(&mut replay, 7_000, &[ended(2, 0)]);
+    hear(&mut replay, 9_000, &[runs(4, false, 9_000)]);
+    hear(&mut replay, 11_000, &[ended(1, 0), removed()]);
+    let read = replay.finish(false);
+    let held_ms = 10_000 + 2 * 5_000 + 2_000 + 2_000;
+    assert_eq!(read.jobs[0].held, Some([1_024 * held_ms, held_ms]));
+    assert_eq!(read.jobs[0].seen_ms, None);
+}
+
+/// It ran before the recording began at 5 s, and the job still runs when it ends at 12 s.
+#[test]
+fn a_container_of_an_engine_before_is_held_and_is_no_task() {
+    let mut replay = own();
+    hear(
+        &mut replay,
+        5_000,
+        &[submitted(0, 1_000), runs(2, false, 2_000)],
+    );
+    hear(&mut replay, 9_000, &[ended(2, 0)]);
+    replay.now = 12_000;
+    let read = replay.finish(false);
+    assert_eq!((read.running, read.badly), (0, 0));
+    let job = &read.jobs[0];
+    assert_eq!(
+        (job.held, job.tasks[0].len()),
+        (Some([4_096_000, 4_000]), 0)
+    );
+    assert_eq!((job.end, job.seen_ms), (End::Open, Some(EPOCH_MS + 12_000)));
 }

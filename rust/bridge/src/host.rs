@@ -189,7 +189,8 @@ impl Host {
     /// `{"op": "journal"}` and `{"op": "shadow"}` ask the host how its journal and its shadow are
     /// doing, `{"op": "shadowReport"}` also for the shadow's last report, which may be large;
     /// `{"op": "castShadow", "shadow": ..}` begins a shadow with this candidate, unless it
-    /// is there already, or ends it for null.
+    /// is there already, or ends it for null; `{"op": "shadowJob", "job": .., "application": ..}`
+    /// tells it the application behind the number of the next job with it.
     ///
     /// # Errors
     /// `EngineFailed`, `BadRequest`: nothing has changed. `Panic`: as for [`Host::step`].
@@ -205,6 +206,12 @@ impl Host {
             Some("shadowReport") => {
                 let (state, report) = self.shadow_report();
                 return Ok(shadow::with_report(state, &report).to_string());
+            }
+            Some("shadowJob") => {
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.application(&request);
+                }
+                return Ok(Value::Null.to_string());
             }
             Some("castShadow") => {
                 self.guarded(|host| host.cast_shadow(now_ms, &request["shadow"]))?;

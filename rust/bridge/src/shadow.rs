@@ -12,6 +12,7 @@ use std::thread;
 use heddle_core::engine::{Books, Engine};
 use heddle_core::setup::Setup;
 use heddle_core::words::event::{Decision, Event};
+use heddle_core::words::ids::JobId;
 use heddle_shadow::Shadow;
 use log::LevelFilter;
 use parking_lot::Mutex;
@@ -25,6 +26,8 @@ const QUEUE: usize = 1 << 14;
 const QUEUE_BYTES: u64 = 1 << 26;
 /// A report is made at most this often, on the clock of the frames.
 const REPORT_MS: i64 = 1_000;
+/// What a state has of the report.
+const COUNTS: [&str; 4] = ["grants", "preemptions", "starts", "ends"];
 const SLOW: &str = "it could not keep up with the cluster";
 /// Jobs that ended live and wait on in the shadow, under a candidate that is slower or has no room
 /// for them. Each takes memory of the ResourceManager.
@@ -47,6 +50,7 @@ struct Batch {
 /// A message to the thread.
 enum Message {
     Frames(Batch),
+    Application(JobId, String),
     Request {
         now_ms: i64,
         request: Value,
@@ -60,6 +64,7 @@ impl Message {
             Message::Frames(batch) => {
                 size_of_val(batch.events.as_slice()) + size_of_val(batch.decisions.as_slice())
             }
+            Message::Application(_, id) => size_of::<Message>() + id.len(),
             // Requests are few; what they hold is about this much.
             Message::Request { .. } => 4_096,
         };
@@ -201,6 +206,18 @@ impl ShadowLink {
         }
     }
 
+    /// Hands over the id of an application (`application`) and the number that its job (`job`) will
+    /// have. The engine knows jobs by number only.
+    pub(crate) fn application(&mut self, request: &Value) {
+        let number = request["job"]
+            .as_u64()
+            .and_then(|job| u32::try_from(job).ok());
+        if let (Some(job), Some(id)) = (number, request["application"].as_str()) {
+            self.hand_over();
+            self.send(Message::Application(JobId(job), id.to_string()));
+        }
+    }
+
     fn send(&mut self, message: Message) {
         let bytes = message.bytes();
         let waiting = self.shared.waiting.fetch_add(bytes, Relaxed) + bytes;
@@ -219,10 +236,16 @@ impl ShadowLink {
         }
     }
 
-    /// How it is doing: `state` (`on` or `dropped`), `name`, `why`, `waiting_bytes`, and how many
-    /// `grants` and `preemptions` it has made.
+    /// How it is doing: `state` (`on` or `dropped`), `name`, `why`, `waiting_bytes`, how many
+    /// `grants` and `preemptions` it has made, and how many ended jobs would have started
+    /// (`starts`) and ended (`ends`) earlier, later and at the same time. The host is locked, so
+    /// nothing else of the report is copied.
     pub(crate) fn status(&self) -> Value {
         let state = self.shared.state.lock();
+        let counts = |of: &str| {
+            let ended = &state.report["ended"][of];
+            json!([ended["earlier"], ended["later"], ended["equal"]])
+        };
         json!({
             "state": if state.dropped.is_some() { "dropped" } else { "on" },
             "name": self.name,
@@ -230,6 +253,8 @@ impl ShadowLink {
             "waiting_bytes": self.shared.waiting.load(Relaxed),
             "grants": state.report["grants"][1],
             "preemptions": state.report["preemptions"][1],
+            "starts": counts("start"),
+            "ends": counts("end"),
         })
     }
 
@@ -239,10 +264,12 @@ impl ShadowLink {
     }
 }
 
-/// Adds the last report to the state of a shadow; null stays null, without one.
+/// Puts the last report into the state of a shadow, for the counts, which it has too; null stays
+/// null, without one.
 pub(crate) fn with_report(mut state: Value, report: &Value) -> Value {
-    if !state.is_null() {
-        state["report"] = report.clone();
+    if let Value::Object(state) = &mut state {
+        state.retain(|key, _| !COUNTS.contains(&key.as_str()));
+        state.insert("report".to_string(), report.clone());
     }
     state
 }
@@ -278,7 +305,7 @@ fn run(
             let mut shadow = Shadow::new(setup, books, now_ms).map_err(|why| why.to_string())?;
             let mut reported_ms = i64::MIN;
             while let Ok(message) = queue.recv() {
-                shared.waiting.fetch_sub(message.bytes(), Relaxed);
+                let bytes = message.bytes();
                 match message {
                     Message::Frames(batch) => {
                         let (mut event, mut decision) = (0, 0);
@@ -296,12 +323,14 @@ fn run(
                             }
                         }
                     }
+                    Message::Application(job, id) => shadow.hear_application(job, id),
                     Message::Request {
                         now_ms,
                         request,
                         reply,
                     } => shadow.hear_request(now_ms, &request, &reply),
                 }
+                shared.waiting.fetch_sub(bytes, Relaxed);
                 if shadow.unfinished() > unfinished_max {
                     return Err(format!(
                         "{unfinished_max} jobs that have ended wait on under the candidate: it is \

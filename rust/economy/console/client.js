@@ -5,13 +5,19 @@ import { header, nonce, utf8 } from './sign.js';
 
 const VALID_MS = 30_000;
 const PATIENCE_MS = 10_000;
+/**
+ * The limit for plans and changes of the configuration. A plan runs a copy of the engine two
+ * minutes ahead: an engine that keeps up with its cluster takes less time than that.
+ */
+export const LONG_PATIENCE_MS = 120_000;
 
-/** An error answer, or a missing answer (status 0). */
+/** An error answer with its JSON, or a missing answer (status 0). */
 export class Failure extends Error {
-  constructor(status, what, expected) {
+  constructor(status, what, expected, answer = null) {
     super(what);
     this.status = status;
     this.expected = expected;
+    this.answer = answer;
   }
 
   /** The error as a message for users. */
@@ -27,8 +33,10 @@ export function makeClient() {
   // The server's clock minus ours: the server checks the times in a signature.
   let aheadMs = 0;
 
-  /** Sends `body` as JSON, or `text` as it is. */
-  async function send(method, target, { body, text: sent, signedBy = signer } = {}) {
+  /** Sends `body` as JSON, or `text` as it is. Gives up after `patienceMs`, or when `left` does. */
+  async function send(method, target, {
+    body, text: sent, signedBy = signer, patienceMs = PATIENCE_MS, left,
+  } = {}) {
     const url = new URL(target, base);
     const text = sent ?? (body === undefined ? '' : JSON.stringify(body));
     const headers = { Accept: 'application/json' };
@@ -40,7 +48,8 @@ export function makeClient() {
     }
     if (text) headers['Content-Type'] = 'application/json';
     const ended = new AbortController();
-    const timer = setTimeout(() => ended.abort(), PATIENCE_MS);
+    const timer = setTimeout(() => ended.abort(), patienceMs);
+    left?.addEventListener('abort', () => ended.abort());
     try {
       const response = await fetch(url, {
         method, headers, body: text || undefined, cache: 'no-store',
@@ -50,7 +59,7 @@ export function makeClient() {
     } catch (problem) {
       if (problem instanceof Failure) throw problem;
       const late = ended.signal.aborted;
-      throw new Failure(0, late ? `no answer within ${PATIENCE_MS / 1000} s`
+      throw new Failure(0, late ? `no answer within ${patienceMs / 1000} s`
         : 'the server cannot be reached');
     } finally {
       clearTimeout(timer);
@@ -69,7 +78,7 @@ export function makeClient() {
     if (!response.ok) {
       const error = value?.error ?? {};
       throw new Failure(response.status, error.what ?? `status ${response.status}`,
-        error.expected);
+        error.expected, value);
     }
     return value;
   }
@@ -85,6 +94,15 @@ export function makeClient() {
     get: (target) => send('GET', target),
     /** Gets a public path, unsigned even if a user is signed in. */
     open: (target) => send('GET', target, { signedBy: null }),
+    /** Gets the health. With status 503 it has the reasons. */
+    async health() {
+      try {
+        return await send('GET', 'health', { signedBy: null });
+      } catch (problem) {
+        if (problem.answer?.status) return problem.answer;
+        throw problem;
+      }
+    },
     /** Checks name and secret with a request, and keeps them if the server accepts them. */
     async signIn(user, secret) {
       await setClock();

@@ -1,12 +1,16 @@
 // The configuration in force and the shadow, for administrators: plan, apply, roll back, and what
 // the candidate of `heddle.shadow` would do. The server checks permissions; nothing here does.
 
+import { LONG_PATIENCE_MS } from './client.js';
 import { area, ask } from './dialog.js';
+import { called, pageOf } from './jobs.js';
 import { byId, duration, element, moment, number, resources, say } from './page.js';
 import { makeTable } from './tables.js';
 
 /** The file is read again after this time: it changes seldom, and may be long. */
 const FILE_MS = 10_000;
+/** Jobs shown of each list of the shadow, as its headings say; GET shadow has up to 200. */
+const JOBS_SHOWN = 20;
 /** Statuses by which a part is not there: not allowed, or no file of its own. */
 const ABSENT = [401, 403, 404, 409];
 
@@ -24,12 +28,20 @@ const showQueues = makeTable(byId('shadow-queues'), 'Queues, live and in the sha
   { title: 'Mean in the shadow', numeric: true, text: (row) => memory(row.mean_mb[1]) },
 ], 'No queue has used anything since the shadow began.');
 
-const showJobs = makeTable(byId('shadow-jobs'), 'Ended jobs with the largest differences', [
-  { title: 'Submitted', head: true, text: (row) => moment(row.submitted_ms) },
+const OF_JOBS = [
+  { title: 'Job', head: true, text: called, link: pageOf },
+  { title: 'Submitted', text: (row) => moment(row.submitted_ms) },
   { title: 'Queue', text: (row) => row.queue },
   { title: 'Started after', numeric: true, text: (row) => both(row.start_ms, time) },
+];
+const showRunning = makeTable(byId('shadow-running'), 'Jobs started live or in the shadow only',
+  OF_JOBS, 'No job has started in only one of the two.');
+const showJobs = makeTable(byId('shadow-jobs'), 'Ended jobs with the largest differences', [
+  ...OF_JOBS,
   { title: 'Ended after', numeric: true, text: (row) => both(row.end_ms, time) },
 ], 'No job has ended in both since the shadow began.');
+/** The engine may have given an ended job's number to another one. */
+const keyOf = (row) => `${row.submitted_ms} ${row.job}`;
 
 /** Returns what a plan says, for a dialog. */
 function planned(plan) {
@@ -53,6 +65,8 @@ function planned(plan) {
 export function makeControl(client, signedIn, changed, failed) {
   let file = null;
   let readMs = 0;
+  let planning = false;
+  let applying = false;
 
   /** Returns an answer, or null if this user or this server has none. */
   async function perhaps(target) {
@@ -66,10 +80,16 @@ export function makeControl(client, signedIn, changed, failed) {
 
   async function poll(mine) {
     mine.shadow = await perhaps('shadow');
-    if (!mine.file || Date.now() - readMs > FILE_MS) {
+    // During a change the server keeps questions about the file waiting, and the page with them.
+    if (!applying && (!mine.file || Date.now() - readMs > FILE_MS)) {
       mine.file = await perhaps('configuration/file');
       readMs = Date.now();
     }
+  }
+
+  /** Asks what a configuration would change; gives up when the signal `left` does. */
+  function planOf(text, left) {
+    return client.send('POST', 'plan', { text, left, patienceMs: LONG_PATIENCE_MS });
   }
 
   /** Plans a configuration, and applies it if that is wanted. `text` is what to begin with. */
@@ -83,9 +103,9 @@ export function makeControl(client, signedIn, changed, failed) {
         area('text', 'heddle.json', text),
       ],
       accept: 'Plan',
-      submit: async (form) => {
+      submit: async (form, left) => {
         wanted = form.elements.text.value;
-        plan_ = await client.send('POST', 'plan', { text: wanted });
+        plan_ = await planOf(wanted, left);
       },
     });
     if (!asked) return;
@@ -98,13 +118,18 @@ export function makeControl(client, signedIn, changed, failed) {
   }
 
   async function rollBack() {
-    if (!await signedIn()) return;
+    if (planning || !await signedIn()) return;
     let previous;
+    planning = true;
+    say(byId('rollback'), 'Planning…');
     try {
-      previous = await client.send('POST', 'plan', { text: file.previous });
+      previous = await planOf(file.previous);
     } catch (problem) {
       failed(problem);
       return;
+    } finally {
+      planning = false;
+      say(byId('rollback'), 'Roll back…');
     }
     const goOn = await ask({
       title: 'What a roll back would change', parts: planned(previous), accept: 'Roll back…',
@@ -115,17 +140,23 @@ export function makeControl(client, signedIn, changed, failed) {
   }
 
   async function apply(method, target, text, title, says) {
-    if (!await signedIn()) return;
+    // The user may have signed out while a plan was worked out.
+    if (!file || !await signedIn()) return;
     const done = await ask({
       title,
       parts: [paragraph(element('strong', {}, file.file), ` ${says}`), paragraph(
         'Copy it to the other ResourceManagers: the one that becomes active reads its own.')],
       accept: title.replace('?', ''),
-      submit: () => client.send(method, target, { text }),
+      submit: async () => {
+        applying = true;
+        try {
+          return await client.send(method, target, { text, patienceMs: LONG_PATIENCE_MS });
+        } finally {
+          [applying, readMs] = [false, 0];
+        }
+      },
     });
-    if (!done) return;
-    readMs = 0;
-    changed();
+    if (done) changed();
   }
 
   byId('plan').addEventListener('click', async () => {
@@ -150,7 +181,8 @@ export function makeControl(client, signedIn, changed, failed) {
       say(byId('shadow-note'), shadow?.name ?? '');
     }
     showQueues(report?.queues ?? [], (row) => row.path);
-    showJobs(report?.jobs.slice(0, 20) ?? [], (row) => `${row.submitted_ms} ${row.job}`);
+    showRunning(report?.running.slice(0, JOBS_SHOWN) ?? [], keyOf);
+    showJobs(report?.jobs.slice(0, JOBS_SHOWN) ?? [], keyOf);
   }
 
   function show(seen) {

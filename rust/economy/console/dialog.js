@@ -3,24 +3,30 @@
 
 import { element, say } from './page.js';
 
+/** A dialog says that it waits after this time: most answers are there before. */
+const QUICK_MS = 1_000;
+
 let count = 0;
 
 /**
- * Opens a dialog with `parts` in a form and two buttons. Calls `submit` with the form; until its
- * promise settles the accepting button is off. On an error the dialog shows it and stays open.
- * Resolves to the result of `submit`, or to undefined when the dialog was cancelled.
+ * Opens a dialog with `parts` in a form and two buttons. Calls `submit` with the form, and with a
+ * signal that aborts when the dialog is closed. Until its promise settles the accepting button is
+ * off, and the dialog says that it waits. On an error the dialog shows it and stays open. Resolves
+ * to the result of `submit`, or to undefined when the dialog was cancelled.
  */
 export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit, danger }) {
   const id = `dialog-${++count}`;
   const error = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const waiting = element('p', { class: 'note', role: 'status' });
   const leaving = element('button', { type: 'button' }, leave);
   const kind = danger ? 'danger' : 'primary';
   const accepting = accept && element('button', { type: 'submit', class: kind }, accept);
   const form = element('form', { novalidate: true, autocomplete: 'off' },
-    element('h2', { id }, title), ...parts, error,
+    element('h2', { id }, title), ...parts, error, waiting,
     element('div', { class: 'buttons' }, leaving, ...(accepting ? [accepting] : [])));
   const dialog = element('dialog', { 'aria-labelledby': id }, form);
   const before = document.activeElement;
+  const left = new AbortController();
   document.body.append(dialog);
   return new Promise((resolve) => {
     let result;
@@ -28,6 +34,7 @@ export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit
     dialog.addEventListener('keydown', keepInside);
     dialog.addEventListener('close', () => {
       dialog.remove();
+      left.abort();
       if (before?.isConnected) before.focus();
       resolve(result);
     });
@@ -36,14 +43,18 @@ export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit
       if (!accepting || accepting.disabled) return;
       accepting.disabled = true;
       error.hidden = true;
+      const timer = setTimeout(() => say(waiting, 'Waiting for the answer…'), QUICK_MS);
       try {
-        result = (await submit(form)) ?? true;
+        result = (await submit(form, left.signal)) ?? true;
         dialog.close();
       } catch (problem) {
         say(error, problem.sentence ?? problem.message);
         error.hidden = false;
         accepting.disabled = false;
         (form.querySelector('input, textarea') ?? accepting).focus();
+      } finally {
+        clearTimeout(timer);
+        say(waiting, '');
       }
     });
     dialog.showModal();

@@ -7,13 +7,15 @@ import { makeTable } from './tables.js';
 const PAGE = 100;
 /** A day is not shown beside times that are closer than this, in ms. */
 const SOON_MS = 12 * 3_600_000;
+/** A band that is wider than this, in ms, is shown without seconds. */
+const WIDE_MS = 600_000;
 /** Typing pauses for this long before the server is asked. */
 const TYPED_MS = 300;
 
 /** Returns a job's application id, or else the engine's number. */
-const called = (row) => row.application ?? `job#${row.job}`;
+export const called = (row) => row.application ?? `job#${row.job}`;
 /** Returns the path of YARN's own page of a job. */
-const pageOf = ({ application }) => (/^application_\d+_\d+$/.test(application ?? '')
+export const pageOf = ({ application }) => (/^application_\d+_\d+$/.test(application ?? '')
   ? `/cluster/app/${application}` : null);
 const sum = (list) => (list ?? []).reduce((all, each) => all + each, 0);
 
@@ -45,10 +47,16 @@ function place({ ahead }) {
   return `after ${number(ahead.jobs)}${ahead.more ? ' or more' : ''}`;
 }
 
-/** Returns an expected time; a promise without enough experience has a question mark. */
+/**
+ * Returns an expected time with its band; a promise without enough experience has a question mark.
+ * It breaks between its times, which keeps the column narrow.
+ */
 function expected(band) {
   if (!band) return '–';
-  return `${when(band.expected_ms)}${band.calibrated ? '' : '?'}`;
+  const isWide = band.latest_ms - band.earliest_ms > WIDE_MS;
+  const at = (ms) => (isWide ? when(ms).slice(0, -':00'.length) : when(ms));
+  return `${at(band.expected_ms)}${band.calibrated ? '' : '?'} (${at(band.earliest_ms)}\u00a0– ${
+    at(band.latest_ms)})`;
 }
 
 function between(band) {

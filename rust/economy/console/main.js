@@ -113,7 +113,7 @@ function forgetOthers() {
 }
 
 async function round(mine) {
-  mine.health = await client.open('health');
+  mine.health = await client.health();
   mine.queues = await client.get('queues');
   await jobs.poll(mine);
   await usage.poll();
@@ -196,10 +196,11 @@ function hideProblem() {
 function showProblem(problem) {
   const why = problem instanceof Failure ? problem.sentence : `${problem}`;
   const unknown = problem.status === 401 && !client.user();
+  const did = problem.status ? 'answered with an error' : 'did not answer';
   const since = lastMs === null ? '' : ` The data shown is from ${moment(lastMs)}.`;
   say(byId('problem'), unknown
     ? 'You are not signed in: sign in to see queues and jobs.'
-    : `The scheduler did not answer: ${why}.${since}`);
+    : `The scheduler ${did}: ${why}.${since}`);
   byId('problem').hidden = false;
   document.body.classList.toggle('old', !unknown);
   say(byId('state'), unknown ? 'Signature needed' : 'Not up to date');
@@ -216,6 +217,7 @@ function show() {
   byId('add-queue').hidden = !isAdmin();
   if (!queues) {
     clear();
+    showFacts(healthFacts());
     return;
   }
   const accounts = queues.queues.filter((row) => row.account);
@@ -233,11 +235,10 @@ function show() {
       + `Heddle ${seen.health?.version ?? ''}`);
 }
 
-/** Removes everything that the last user saw, in hidden parts too. */
+/** Removes everything that the last user saw, in hidden parts too, except the facts at the top. */
 function clear() {
   for (const shown of [showAccounts, showPools]) shown([], String);
   for (const part of [control, jobs, nodes, usage]) part.clear();
-  byId('summary').replaceChildren();
   drawPrice([]);
   drawShares([]);
   say(byId('policy'), '');
@@ -258,6 +259,10 @@ function showSummary(queues, price, shares, list) {
   const masters = root?.running_masters;
   if (masters) facts.push(['ApplicationMasters', number(masters)]);
   facts.push(...healthFacts(price));
+  showFacts(facts);
+}
+
+function showFacts(facts) {
   const made = facts.map(([name, value]) => element('div', {},
     element('dt', {}, name), element('dd', {}, value)));
   byId('summary').replaceChildren(...made);

@@ -14,6 +14,7 @@ const JOBS_MAX: usize = 1_000;
 #[derive(Clone, Debug)]
 struct Ended {
     job: JobId,
+    application: Option<String>,
     submitted_ms: Millis,
     queue: String,
     start_ms: [Option<Millis>; 2],
@@ -76,6 +77,7 @@ impl Differences {
         let since = |at: Option<Millis>| at.map(|at| at - job.submitted_ms);
         let ended = Ended {
             job: job.live,
+            application: job.application.clone(),
             submitted_ms: job.submitted_ms,
             queue: job.live_queue.clone(),
             start_ms: [
@@ -113,6 +115,7 @@ impl Differences {
         let row = |ended: &Ended| {
             json!({
                 "job": ended.job.0,
+                "application": ended.application,
                 "submitted_ms": ended.submitted_ms,
                 "queue": ended.queue,
                 "start_ms": ended.start_ms,

@@ -50,6 +50,8 @@ pub(crate) enum Master {
 pub(crate) struct Job {
     /// Its number in the live engine.
     pub(crate) live: JobId,
+    /// YARN's id, if the host told it.
+    pub(crate) application: Option<String>,
     pub(crate) live_queue: String,
     pub(crate) queue: String,
     pub(crate) submitted_ms: Millis,

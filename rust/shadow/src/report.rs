@@ -66,6 +66,7 @@ impl Shadow {
             .map(|job| {
                 json!({
                     "job": job.live.0,
+                    "application": job.application,
                     "submitted_ms": job.submitted_ms,
                     "queue": job.live_queue,
                     "start_ms": [since(job.live_times.started_ms, job.submitted_ms),

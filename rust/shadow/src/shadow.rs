@@ -41,6 +41,8 @@ pub struct Shadow {
     pub(crate) jobs: BTreeMap<JobId, Job>,
     numbers: BTreeMap<JobId, JobId>,
     spare: BTreeSet<JobId>,
+    /// Ids of applications, by the live numbers that their jobs will have.
+    applications: BTreeMap<JobId, String>,
     /// Paths of the live queues.
     paths: BTreeMap<QueueId, String>,
     /// The candidate's queue for a live queue and a user.
@@ -75,6 +77,7 @@ impl Shadow {
             jobs: BTreeMap::new(),
             numbers: BTreeMap::new(),
             spare: BTreeSet::new(),
+            applications: BTreeMap::new(),
             paths: books.queues.iter().cloned().collect(),
             placed: BTreeMap::new(),
             in_flight: BTreeMap::new(),
@@ -149,6 +152,12 @@ impl Shadow {
             Some(queue) => self.placed.insert((live, user), QueueId(queue)),
             None => self.placed.remove(&(live, user)),
         };
+    }
+
+    /// Hears the id of an application before the event that adds its job. Reports name jobs by it:
+    /// a number goes to another job after the end.
+    pub fn hear_application(&mut self, live: JobId, application: String) {
+        self.applications.insert(live, application);
     }
 
     fn hear_one(&mut self, event: &Event) {
@@ -245,6 +254,7 @@ impl Shadow {
     // ---- Jobs.
 
     fn add_job(&mut self, facts: &JobFacts) {
+        let application = self.applications.remove(&facts.job);
         let live_queue = self.paths.get(&facts.queue).cloned().unwrap_or_default();
         let placed = self.placed.get(&(facts.queue, facts.user)).copied();
         let Some(queue) = placed.or_else(|| self.place_by_path(&live_queue)) else {
@@ -262,6 +272,7 @@ impl Shadow {
         };
         let job = Job {
             live: facts.job,
+            application,
             live_queue,
             queue: self.path_of(queue),
             submitted_ms: facts.submitted_ms,

@@ -166,6 +166,9 @@ impl World {
             .hear_request(self.now, &place, &placed);
         let job = JobId(self.next);
         self.next += 1;
+        let application = format!("application_1_{:04}", job.0);
+        let shadow = self.shadow.as_mut().unwrap();
+        shadow.hear_application(job, application);
         self.jobs.insert(
             job,
             Job {
@@ -228,6 +231,7 @@ impl World {
         let rows = report["jobs"].as_array().unwrap();
         let row = rows.iter().find(|row| row["job"] == job.0);
         let row = row.unwrap_or_else(|| panic!("{job:?} has not ended: {report:#}"));
+        assert_eq!(row["application"], format!("application_1_{:04}", job.0));
         [0, 1].map(|at| row[key][at].as_i64().unwrap())
     }
 }

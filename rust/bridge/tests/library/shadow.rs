@@ -97,12 +97,47 @@ fn it_changes_no_answer_of_the_engine() {
         assert_eq!(differs, None, "{policy}, seed {seed}");
         let settled = settled(&mut with);
         assert_eq!(settled["state"], "on", "{policy}, seed {seed}: {settled}");
-        let grants = &report(&with)["grants"];
+        let report = report(&with);
+        let grants = &report["grants"];
         assert!(grants[0].as_u64() > Some(20), "{grants}");
         assert!(grants[1].as_u64() > Some(20), "{grants}");
         assert_eq!(settled["grants"], grants[1], "{settled}");
+        for (counts, of) in [("starts", "start"), ("ends", "end")] {
+            let ended = &report["ended"][of];
+            let expected = json!([ended["earlier"], ended["later"], ended["equal"]]);
+            assert_eq!(settled[counts], expected, "{settled}");
+        }
         assert_eq!(settled["report"], Value::Null, "{settled}");
     }
+}
+
+/// What is not about a job is ignored, with and without a shadow.
+#[test]
+fn the_application_behind_a_number_reaches_the_report() {
+    let mut heard = host();
+    let mut cluster = Cluster::new(6);
+    let named = |heard: &mut Heard, job: u64| {
+        let id = format!("application_1_{job:04}");
+        let request = json!({"op": "shadowJob", "job": job, "application": id});
+        let answer = heard.host.request(0, &request.to_string());
+        assert_eq!(answer.expect("it is there"), "null");
+    };
+    named(&mut heard, 0);
+    cast(
+        &mut heard,
+        cluster.now_ms,
+        &candidate(&json!({"policy": "fifo"})),
+    );
+    named(&mut heard, u64::MAX);
+    (0..1_000).for_each(|job| named(&mut heard, job));
+    rounds(&mut cluster, &mut heard, 200);
+    settled(&mut heard);
+    let report = report(&heard);
+    let [ended, running] = ["jobs", "running"].map(|key| report[key].as_array().expect("a list"));
+    let first = ended.iter().chain(running).next();
+    let first = first.unwrap_or_else(|| panic!("no job: {report:#}"));
+    let id = format!("application_1_{:04}", first["job"].as_u64().expect("one"));
+    assert_eq!(first["application"], id);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 package io.heddle.integration;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.integration.cluster.Await;
@@ -11,6 +12,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.metrics2.AbstractMetric;
+import org.apache.hadoop.metrics2.MetricsRecord;
+import org.apache.hadoop.metrics2.impl.MetricsCollectorImpl;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.junit.ClassRule;
 import org.junit.Rule;
@@ -67,6 +72,18 @@ public class ShadowTest {
     return 0;
   }
 
+  private static long metric(String name) {
+    MetricsCollectorImpl collector = new MetricsCollectorImpl();
+    DefaultMetricsSystem.instance().getSource("HeddleScheduler").getMetrics(collector, true);
+    MetricsRecord record = collector.getRecords().get(0);
+    for (AbstractMetric metric : record.metrics()) {
+      if (metric.name().equals(name)) {
+        return metric.value().longValue();
+      }
+    }
+    throw new AssertionError("no metric " + name);
+  }
+
   @Test
   public void itSaysWhatFairSharesWouldGive() throws Exception {
     assertEquals("on", shadow().path("state").asText());
@@ -96,6 +113,18 @@ public class ShadowTest {
       return ends.path("earlier").asInt() + ends.path("equal").asInt()
           + ends.path("later").asInt() == 2;
     }, ShadowTest::told);
+    for (String[] of : new String[][] {{"start", "Starts"}, {"end", "Ends"}}) {
+      JsonNode counts = shadow().path("report").path("ended").path(of[0]);
+      assertEquals(counts.path("earlier").asLong(), metric("Shadow" + of[1] + "Earlier"));
+      assertEquals(counts.path("later").asLong(), metric("Shadow" + of[1] + "Later"));
+      assertEquals(counts.path("equal").asLong(), metric("Shadow" + of[1] + "Equal"));
+    }
+    JsonNode jobs = shadow().path("report").path("jobs");
+    assertEquals(jobs.toString(), 2, jobs.size());
+    for (JsonNode job : jobs) {
+      String id = job.path("application").asText();
+      assertTrue(jobs.toString(), id.matches("application_\\d+_\\d{4}"));
+    }
     Await.until("nothing runs in the shadow", Await.SECONDS,
         () -> usedMb("root.alice", 1) == 0 && usedMb("root.bob", 1) == 0, ShadowTest::told);
 

@@ -143,6 +143,7 @@ final class EngineBooks {
     job.setId(jobs.add(job));
     jobsByApplication.put(job.applicationId(), job);
     jobNames.added(job);
+    engine.nameInShadow(job.id(), job.applicationId().toString());
     if (waited) {
       heldBack.add(job);
     } else {

@@ -35,6 +35,8 @@ final class Performance extends SchedulerMetrics {
       info("ShadowGrants", "Containers that the shadow has granted; 0 without one");
   private static final MetricsInfo SHADOW_PREEMPTIONS =
       info("ShadowPreemptions", "Containers that the shadow has taken back");
+  private static final MetricsInfo[] SHADOW_STARTS = compared("ShadowStarts", "started");
+  private static final MetricsInfo[] SHADOW_ENDS = compared("ShadowEnds", "ended");
   private static final MetricsInfo BEHIND = info("StoreIntervalsBehind",
       "Allocation intervals that wait to be written to the store");
   private static final MetricsInfo LOST = info("StoreIntervalsLost",
@@ -59,6 +61,21 @@ final class Performance extends SchedulerMetrics {
 
   private static MetricsInfo info(String name, String description) {
     return Interns.info(name, description);
+  }
+
+  /** Describes counts in the order in which the library reports them. */
+  private static MetricsInfo[] compared(String name, String done) {
+    String jobs = "Ended jobs that would have " + done;
+    return new MetricsInfo[] {
+        info(name + "Earlier", jobs + " earlier in the shadow"),
+        info(name + "Later", jobs + " later in the shadow"),
+        info(name + "Equal", jobs + " at the same time in the shadow")};
+  }
+
+  private static void add(MetricsRecordBuilder record, MetricsInfo[] infos, JsonNode counts) {
+    for (int i = 0; i < infos.length; i++) {
+      record.addGauge(infos[i], counts.path(i).asLong());
+    }
   }
 
   /** Notes a heartbeat of a node that began at a time of {@link System#nanoTime}. */
@@ -91,5 +108,7 @@ final class Performance extends SchedulerMetrics {
         .addGauge(BEHIND, books.path("intervals_behind").asLong())
         .addCounter(LOST,
             books.path("lost_intervals").asLong() + books.path("intervals_lost").asLong());
+    add(record, SHADOW_STARTS, shadow.path("starts"));
+    add(record, SHADOW_ENDS, shadow.path("ends"));
   }
 }

@@ -8,8 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.integration.cluster.Await;
-import java.nio.charset.StandardCharsets;
-import java.util.Base64;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -141,8 +139,7 @@ public class ConsoleJobsTest extends ConsoleSite {
     }
     ObjectNode page = MAPPER.createObjectNode().putNull("next").put("now_ms", 1);
     page.set("nodes", rows);
-    answerInstead("*/heddle/v1/nodes*", "\"responseCode\": 200, \"body\": \"" + Base64.getEncoder()
-        .encodeToString(page.toString().getBytes(StandardCharsets.UTF_8)) + "\"");
+    answerInstead("*/heddle/v1/nodes*", answerOf(200, page.toString()));
     try {
       browser.await("they are shown", "document.querySelectorAll('#nodes .rack').length === 50");
       int drawn = browser.evaluate("document.querySelectorAll('#nodes *').length").asInt();
@@ -180,8 +177,7 @@ public class ConsoleJobsTest extends ConsoleSite {
       sample.putObject("waiting").put("jobs", 2).put("mean_ms", 1000 * i)
           .put("longest_ms", 2000 * i);
     }
-    answerInstead("*/heddle/v1/usage*", "\"responseCode\": 200, \"body\": \"" + Base64.getEncoder()
-        .encodeToString(usage.toString().getBytes(StandardCharsets.UTF_8)) + "\"");
+    answerInstead("*/heddle/v1/usage*", answerOf(200, usage.toString()));
     try {
       browser.open(address + "/heddle/?user.name=root&use");
       browser.await("areas are drawn",

@@ -146,6 +146,12 @@ abstract class ConsoleSite {
         .asText();
   }
 
+  /** Returns an answer for {@link #answerInstead}. */
+  static String answerOf(int status, String body) {
+    return "\"responseCode\": " + status + ", \"body\": \"" + Base64.getEncoder()
+        .encodeToString(body.getBytes(StandardCharsets.UTF_8)) + "\"";
+  }
+
   /** Answers such requests with this from now on, instead of the server. */
   static void answerInstead(String pattern, String answer) throws Exception {
     browser.listen("Fetch.requestPaused", paused -> {

@@ -7,9 +7,7 @@ import static org.junit.Assert.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.integration.cluster.Await;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.List;
 import org.junit.Test;
 
@@ -124,9 +122,7 @@ public class ConsoleTest extends ConsoleSite {
     job.putObject("used").put(bad, 1);
     ObjectNode jobs = MAPPER.createObjectNode().putNull("next");
     jobs.putArray("jobs").add(job);
-    String body = Base64.getEncoder()
-        .encodeToString(jobs.toString().getBytes(StandardCharsets.UTF_8));
-    answerInstead("*/heddle/v1/jobs*", "\"responseCode\": 200, \"body\": \"" + body + "\"");
+    answerInstead("*/heddle/v1/jobs*", answerOf(200, jobs.toString()));
     try {
       Await.until("the job is shown", SECONDS,
           () -> rows("jobs").stream().anyMatch(row -> row.get(WHY).equals(bad)));

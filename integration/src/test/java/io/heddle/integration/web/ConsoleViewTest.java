@@ -7,10 +7,8 @@ import static org.junit.Assert.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.integration.cluster.Await;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 import org.junit.Test;
@@ -54,6 +52,61 @@ public class ConsoleViewTest extends ConsoleSite {
     assertEquals("all of it for a pointer", "12345.5", browser.evaluate("document.querySelector("
         + "'#accounts [data-key=\"root.alice\"] .value[title]').title").asText()
         .replace("\u202f", ""));
+  }
+
+  /** A phone has no pointer that a tooltip could wait for. */
+  @Test
+  public void expectedTimesHaveTheirBands() throws Exception {
+    Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
+    ObjectNode jobs = (ObjectNode) answered("jobs");
+    long now = System.currentTimeMillis();
+    ObjectNode prediction = ((ObjectNode) jobs.get("jobs").get(0)).putObject("prediction");
+    prediction.putObject("start").put("earliest_ms", now).put("expected_ms", now + 60_000)
+        .put("latest_ms", now + 600_000).put("calibrated", true);
+    prediction.putObject("end").put("earliest_ms", now).put("expected_ms", now + 60_000)
+        .put("latest_ms", now + 600_001).put("calibrated", false);
+    answerInstead("*/heddle/v1/jobs*", answerOf(200, jobs.toString()));
+    try {
+      String exact = "\\d\\d:\\d\\d:\\d\\d";
+      Await.until("a narrow band is exact", SECONDS, () -> rows("jobs").get(0).get(11)
+          .matches(exact + " \\(" + exact + " – " + exact + "\\)"));
+      String end = rows("jobs").get(0).get(12);
+      assertTrue("a wide one is short: " + end,
+          end.matches("\\d\\d:\\d\\d\\? \\(\\d\\d:\\d\\d – \\d\\d:\\d\\d\\)"));
+      for (int width : new int[] {360, 1280}) {
+        browser.call("Emulation.setDeviceMetricsOverride", "{\"width\": " + width
+            + ", \"height\": 900, \"deviceScaleFactor\": 1, \"mobile\": false}");
+        browser.await("it is as wide", "innerWidth === " + width);
+        assertEquals(width + " px", "[]", browser.evaluate(BROKEN.replace("#jobs .value",
+            "#jobs td:nth-child(12) .value, #jobs td:nth-child(13) .value")).asText());
+        assertTrue("the page itself stands still", browser.evaluate(
+            "document.documentElement.scrollWidth <= innerWidth").asBoolean());
+      }
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+  }
+
+  /** A server whose engine is lost says how the rest is, with status 503. */
+  @Test
+  public void healthIsShownWhateverItsStatus() throws Exception {
+    ObjectNode health = (ObjectNode) answered("health");
+    health.put("status", "down").put("engine", false).put("journal", "stopped")
+        .put("books", "unreachable");
+    answerInstead("*/heddle/v1/health", answerOf(503, health.toString()));
+    try {
+      browser.await("the reasons are shown",
+          "document.getElementById('summary').textContent.includes('Enginedoes not answer')");
+      String summary = text("#summary");
+      assertTrue(summary, summary.contains("Journalstopped"));
+      assertTrue(summary, summary.contains("Accounts keptunreachable"));
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    browser.await("it is well again",
+        "document.getElementById('summary').textContent.includes('Engineruns')");
+    List<String> complaints = browser.takeComplaints();
+    assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("503")));
   }
 
   /**
@@ -131,9 +184,7 @@ public class ConsoleViewTest extends ConsoleSite {
     ObjectNode queues = (ObjectNode) answered("queues");
     queues.putNull("allocation_interval_ms");
     queues.get("queues").forEach(row -> ((ObjectNode) row).putNull("account"));
-    answerInstead("*/heddle/v1/queues", "\"responseCode\": 200, \"body\": \""
-        + Base64.getEncoder().encodeToString(queues.toString().getBytes(StandardCharsets.UTF_8))
-        + "\"");
+    answerInstead("*/heddle/v1/queues", answerOf(200, queues.toString()));
     try {
       browser.open(address + "/heddle/?user.name=root&again");
       browser.await("the pools are shown", "location.search.endsWith('again')"
@@ -201,6 +252,33 @@ public class ConsoleViewTest extends ConsoleSite {
     assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("400")));
   }
 
+  /** A plan may take long: the page goes on beneath, and a dialog that is left ends it. */
+  @Test
+  public void aLongPlanHoldsNothingUp() throws Exception {
+    signIn("root", "the-roots-secret");
+    press("#plan", titled("Plan a configuration"));
+    browser.evaluate("{ window.limits = []; const set = setTimeout; window.setTimeout ="
+        + " (call, ms) => { limits.push(ms); return set(call, ms); }; }");
+    // Nothing answers.
+    browser.listen("Fetch.requestPaused", paused -> { });
+    browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \"*/heddle/v1/plan\"}]}");
+    try {
+      press("dialog button.primary",
+          "document.querySelector('dialog [role=status]').textContent.startsWith('Waiting')");
+      assertTrue("a longer limit", browser.evaluate("limits.includes(120000)").asBoolean());
+      int asked = browser.requests().size();
+      Await.until("two more rounds", SECONDS, () -> browser.requests().stream().skip(asked)
+          .filter(url -> url.endsWith("/queues")).count() >= 2);
+      browser.press("Escape");
+      browser.await("Escape closes", "document.querySelector('dialog') === null");
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    press("#plan", titled("Plan a configuration"));
+    press("dialog button.primary", titled("What it would change"));
+    browser.press("Escape");
+  }
+
   @Test
   public void theShadowIsShownToAdministrators() throws Exception {
     String report = "{\"state\": \"on\", \"name\": \"<b>next.json\", \"why\": null,"
@@ -211,21 +289,28 @@ public class ConsoleViewTest extends ConsoleSite {
         + " {\"earlier\": 0, \"later\": 0, \"equal\": 4, \"live_mean_ms\": 1,"
         + " \"shadow_mean_ms\": 1}, \"end\": {\"earlier\": 1, \"later\": 0, \"equal\": 3,"
         + " \"live_mean_ms\": 60000, \"shadow_mean_ms\": 30000}, \"ran_before\": 0},"
-        + " \"jobs\": [{\"job\": 3, \"submitted_ms\": 1700000000000, \"queue\": \"root.bob\","
-        + " \"start_ms\": [5000, 1000], \"end_ms\": [90000, null]}], \"running\": []}}";
+        + " \"jobs\": [{\"job\": 3, \"application\": \"application_1700000000000_0003\","
+        + " \"submitted_ms\": 1700000000000, \"queue\": \"root.bob\","
+        + " \"start_ms\": [5000, 1000], \"end_ms\": [90000, null]}],"
+        + " \"running\": [{\"job\": 4, \"submitted_ms\": 1700000090000, \"queue\": \"root.alice\","
+        + " \"start_ms\": [null, 2000]}]}}";
     assertTrue("there is none", browser.evaluate(
         "document.getElementById('shadow-part').hidden").asBoolean());
-    answerInstead("*/heddle/v1/shadow", "\"responseCode\": 200, \"body\": \""
-        + Base64.getEncoder().encodeToString(report.getBytes(StandardCharsets.UTF_8)) + "\"");
+    answerInstead("*/heddle/v1/shadow", answerOf(200, report));
     try {
       Await.until("the shadow is shown", SECONDS, () -> !rows("shadow-queues").isEmpty());
       picture("console-shadow", "#shadow-part");
       assertEquals(Arrays.asList("root.alice", "1 GB", "3 GB", "512 MB", "2 GB"),
           rows("shadow-queues").get(0));
       List<String> job = rows("shadow-jobs").get(0);
-      assertEquals("root.bob", job.get(1));
-      assertEquals("5 s → 1 s", job.get(2));
-      assertEquals("1 min 30 s → –", job.get(3));
+      assertEquals("application_1700000000000_0003", job.get(0));
+      assertEquals("root.bob", job.get(2));
+      assertEquals("5 s → 1 s", job.get(3));
+      assertEquals("1 min 30 s → –", job.get(4));
+      List<String> running = rows("shadow-running").get(0);
+      assertEquals("job#4", running.get(0));
+      assertEquals("root.alice", running.get(2));
+      assertEquals("– → 2 s", running.get(3));
       String note = text("#shadow-note").replace('\u00a0', ' ');
       assertTrue(note, note.startsWith("<b>next.json, fair/hfsp/delay, since "));
       assertTrue(note, note.contains("Of 4 jobs that ended in both, 1 would have ended earlier"));

@@ -326,6 +326,13 @@ public final class Engine {
     }
   }
 
+  /** Tells a shadow, if there is one, which application gets this number. Sends no events. */
+  public void nameInShadow(int job, String application) {
+    if (shadow != null) {
+      peek(SetupJson.request("shadowJob", "job", job, "application", application));
+    }
+  }
+
   /** Asks the library how the shadow is doing; empty without one. Takes no lock. */
   public JsonNode shadow() {
     return peek(SHADOW);

@@ -55,7 +55,11 @@ impl Arguments {
         if let Some((queue, amount)) = add {
             let now_ms = i64::try_from(now_ms()).unwrap_or(i64::MAX);
             let by = (self.by.as_str(), self.why.as_str());
-            purse.add(queue, amount, by, now_ms).map_err(wrong)?;
+            let unsure = "look with `heddle purse` whether it was added, before adding it again";
+            let left = purse
+                .add(queue, amount, by, now_ms)
+                .map_err(|error| failed(&error, &at, unsure))?;
+            return self.added(queue, left);
         }
         let balances = purse.balances().map_err(wrong)?;
         if self.json {
@@ -63,6 +67,17 @@ impl Arguments {
         }
         let rows: Vec<Vec<String>> = balances.iter().map(row).collect();
         print(&table(&["queue", "granted", "left", "drawn"], &rows))
+    }
+
+    fn added(&self, queue: &str, left: Credits) -> Result<(), Failure> {
+        if self.json {
+            return print_json(&json!({"queue": queue, "left_micro": left.micro()}));
+        }
+        let left = decimals(left.micro());
+        print(&format!(
+            "{left} credits in the purse of {}\n",
+            clean(queue)
+        ))
     }
 }
 

@@ -16,6 +16,7 @@ mod reader;
 mod status;
 
 pub(crate) use drawer::Drawer;
+use drawer::DrawnGrant;
 pub use engine::{Engine, SavedState};
 use outbox::StoreStep;
 pub use outbox::{EntryBatch, Outbox, PostedEntry};
@@ -213,18 +214,6 @@ impl Books {
             inner.attached = Some(engine.id());
         }
         attached
-    }
-
-    /// Reads the books that this engine follows, with everything that is still to be written;
-    /// `None` while there are none.
-    fn followed<T>(&self, engine: &dyn Engine, read: impl FnOnce(&Book) -> T) -> Option<T> {
-        let inner = self.inner.lock();
-        match &inner.store {
-            StoreState::Writing(writer, true) if inner.attached == Some(engine.id()) => {
-                writer.with_book(read)
-            }
-            _ => None,
-        }
     }
 
     /// Returns the marks of accepted requests that the store had, and whether it had intervals.
@@ -462,6 +451,18 @@ impl Inner {
         marks: Vec<Change>,
         now_ms: i64,
     ) -> Result<Option<Receipt>, NotAccepted> {
+        self.hand_over_with(outbox, marks, None, now_ms)
+    }
+
+    /// Hands over as `hand_over` does, and the mark of `draw` with its grant: an interval may have
+    /// ended before it, and a mark that is stored without its grant loses credits.
+    fn hand_over_with(
+        &mut self,
+        outbox: &Outbox,
+        marks: Vec<Change>,
+        draw: Option<&DrawnGrant>,
+        now_ms: i64,
+    ) -> Result<Option<Receipt>, NotAccepted> {
         let collected = outbox.collect();
         if collected.dropped {
             log::error!("account entries were lost: the engine is reset to what was written");
@@ -478,6 +479,7 @@ impl Inner {
             if let Entry::Learnt { key, value } = &posted.entry {
                 self.lessons.add(key, value);
             }
+            changes.extend(draw.and_then(|draw| draw.mark_of(&posted.entry)));
             match posted.written() {
                 StoreStep::Change(change) => changes.push(change),
                 StoreStep::Interval(closed) => {

@@ -87,6 +87,9 @@ fn read_store(store: &Value) -> Result<Stores, String> {
     })
 }
 
+/// The longest name of a sub-cluster.
+const NAME_BYTES_MAX: usize = 255;
+
 /// `{"place": .., "password_file": .., "cluster": .., "tranche": ..}`.
 fn read_purse(mut section: Section<'_>) -> Result<Drawer, String> {
     let wrong = |error: ConfigError| error.to_string();
@@ -96,8 +99,9 @@ fn read_purse(mut section: Section<'_>) -> Result<Drawer, String> {
     let file = section.text("password_file").map_err(wrong)?;
     let password = file.map(|file| read_password("store.purse.password_file", file));
     let cluster = section.text("cluster").map_err(wrong)?;
-    let cluster = cluster.filter(|name| !name.is_empty() && !name.contains(char::is_control));
-    let cluster = cluster.ok_or_else(|| missing("cluster", "the sub-cluster's name"))?;
+    let fits = |name: &&str| (1..=NAME_BYTES_MAX).contains(&name.len());
+    let cluster = cluster.filter(|name| fits(name) && !name.contains(char::is_control));
+    let cluster = cluster.ok_or_else(|| missing("cluster", "a name of at most 255 bytes"))?;
     let least = Credits::from_micro(2).to_number();
     let tranche = section
         .number("tranche", least, Credits::MAX.to_number())
@@ -106,7 +110,8 @@ fn read_purse(mut section: Section<'_>) -> Result<Drawer, String> {
     let tranche =
         Credits::from_number(tranche).map_err(|_| missing("tranche", "a number of credits"))?;
     section.finish().map_err(wrong)?;
-    let purse = Purse::open(place, password.transpose()?.as_deref(), true);
+    // A wrong name of a database must not make purses there.
+    let purse = Purse::open(place, password.transpose()?.as_deref(), false);
     let purse = purse.map_err(|error| format!("key `store.purse.place`: {error}"))?;
     Ok(Drawer::new(purse, cluster, tranche))
 }

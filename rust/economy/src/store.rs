@@ -109,7 +109,7 @@ pub use error::{Refusal, StoreError};
 pub use extract::extract;
 pub use import::{Fault, Import, import};
 pub use migrate::{Migrated, migrate};
-pub use purse::{Balance, Draw, Purse, Wish};
+pub use purse::{Balance, Draw, Purse, SubCluster, Wish};
 pub use writer::{Lost, NotAccepted, Options, Receipt, State, Status, Writer};
 
 use crate::record::{

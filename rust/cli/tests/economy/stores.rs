@@ -4,7 +4,7 @@
 use crate::server::{PASSWORD, Server};
 use crate::site::{failed, file, heddle, words};
 use heddle_core::words::credits::Credits;
-use heddle_economy::store::{Purse, Wish};
+use heddle_economy::store::{Purse, SubCluster, Wish};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -191,15 +191,22 @@ fn purses_are_filled_and_shown() {
     ] {
         failed(2, &purse(&["--add", wrong[0], wrong[1]]));
     }
-    said(&purse(&["--add", "root.a", "12.5", "--why", "spring"]));
-    said(&purse(&["--add", "root.a", "0.5"]));
+    let text = said(&purse(&["--add", "root.a", "12.5", "--why", "spring"]));
+    assert_eq!(text, "12.5 credits in the purse of root.a\n");
+    let text = said(&purse(&["--add", "root.a", "0.5", "--json"]));
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["left_micro"], 13_000_000);
     let mut shared = Purse::open(&place, Some(PASSWORD), false).expect("a place");
+    let east = SubCluster {
+        name: "east".to_string(),
+        store: 1,
+    };
     let wish = Wish {
         queue: "root.a".to_string(),
         number: 1,
         amount: Credits::from_micro(3_000_000),
     };
-    shared.draw("east", &[wish], 1).expect("it is there");
+    shared.draw(&east, &[wish], 1).expect("it is there");
     let text = said(&purse(&[]));
     let expected = ["root.a", "13", "10", "east", "3"];
     assert_eq!(words(&text, "root.a"), expected);

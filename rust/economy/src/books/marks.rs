@@ -1,6 +1,7 @@
 //! Translates between the interface and the store: the marks that an accepted request leaves
 //! behind. Keeps nothing.
 
+use super::drawer;
 use crate::auth::replay::Watermarks;
 use crate::record::Change;
 use crate::store::{Book, NONCES_MAX};
@@ -99,6 +100,7 @@ pub(crate) fn wanting(book: &Book, marks: Vec<Change>) -> Result<Vec<Change>, &'
 pub(crate) fn of_book(book: &Book) -> Watermarks {
     let unsigned = |ms: i64| u64::try_from(ms).unwrap_or(0);
     let seen = book.watermarks.iter();
+    let seen = seen.filter(|(user, _)| !user.starts_with(drawer::MARK));
     let nonces = book.nonces.iter().flat_map(|(user, nonces)| {
         let row = move |(nonce, ms): (&String, &i64)| (user.clone(), nonce.clone(), unsigned(*ms));
         nonces.iter().map(row)

@@ -84,6 +84,8 @@ pub enum Refusal {
     NotEmpty,
     /// The source of a migration was never used.
     Empty,
+    /// A draw from a purse that cannot be right, or figures of a purse that do not add up.
+    Purse(String),
 }
 
 impl fmt::Display for StoreError {
@@ -154,6 +156,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::Text { field, expected } => write!(f, "{field}: expected {expected}"),
             Refusal::NotEmpty => write!(f, "the target store is not empty"),
+            Refusal::Purse(why) => f.write_str(why),
             Refusal::Empty => write!(f, "there is nothing in the store: is its name right?"),
         }
     }

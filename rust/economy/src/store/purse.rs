@@ -4,22 +4,23 @@
 //! credits that are drawn can be spent by one sub-cluster only.
 //!
 //! A draw has a number. The sub-cluster keeps the last one that it booked beside the grant, in the
-//! same commit, and asks for the next. A draw with a known number returns what it returned before.
+//! same commit, and asks for the next. A draw with the last number returns what it returned before.
 //! So a lost answer, a kill or a former active ResourceManager neither loses credits nor gives them
-//! out twice.
+//! out twice. A lower number comes from an old copy of a store, or from a second sub-cluster of the
+//! same name, and is refused.
 
 use super::book::{check_text, refuse};
 use super::error::{Refusal, StoreError};
 use super::sql::postgres::{Postgres, Tables};
 use super::sql::{Cell, Database};
 use heddle_core::words::credits::Credits;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Most draws of one call: the caller books them one by one.
 const DRAWS_MAX: usize = 100;
 
-/// Beside the schema of a store, so that both may be in one database. Sums stay below 2^63, because
-/// a purse is limited like a budget.
+/// Beside the schema of a store, so that both may be in one database. A purse is limited like a
+/// budget; what was ever granted stays below 2^63 for thousands of full purses.
 const TABLES: Tables = Tables {
     schema: "heddle_purse",
     versions: &[&[
@@ -29,6 +30,7 @@ const TABLES: Tables = Tables {
          why TEXT NOT NULL)",
         "CREATE TABLE draws (queue TEXT NOT NULL, cluster TEXT NOT NULL, number INTEGER NOT NULL, \
          amount INTEGER NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (queue, cluster, number))",
+        "CREATE TABLE clusters (name TEXT NOT NULL PRIMARY KEY, store INTEGER NOT NULL)",
     ]],
     new: String::new,
 };
@@ -68,11 +70,18 @@ pub struct Balance {
     pub drawn_micro: Vec<(String, i64)>,
 }
 
+/// Who draws.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubCluster {
+    /// Its name.
+    pub name: String,
+    /// The number of its store: a new store under an old name would draw everything again.
+    pub store: i64,
+}
+
 /// The shared purses of a federation.
 pub struct Purse {
     database: Postgres,
-    /// Whether draws may have been made that the caller has not heard of.
-    unsure: bool,
 }
 
 impl Purse {
@@ -87,7 +96,6 @@ impl Purse {
         }
         Ok(Purse {
             database: Postgres::with_tables(TABLES, place, password, create)?,
-            unsure: true,
         })
     }
 
@@ -134,47 +142,42 @@ impl Purse {
         })
     }
 
-    /// Draws for the sub-cluster `cluster`, up to `DRAWS_MAX` wishes. Leaves out queues without a
-    /// purse or with an empty one. A repeated number draws nothing more, and returns what the first
-    /// call with it drew.
+    /// Draws for a sub-cluster, up to `DRAWS_MAX` wishes. Leaves out queues without a purse, or
+    /// with an empty one. The last number draws nothing more: it returns what it drew before.
     ///
     /// # Errors
-    /// A wrong name or a server that cannot be used. Some wishes may have been granted: repeat them
-    /// all, with the same numbers.
+    /// A wrong name, a name that another store has, a number below the last, or a server that
+    /// cannot be used. Some wishes may have been granted: repeat them all, with the same numbers.
     pub fn draw(
         &mut self,
-        cluster: &str,
+        cluster: &SubCluster,
         wishes: &[Wish],
         at_ms: i64,
     ) -> Result<Vec<Draw>, StoreError> {
-        check_text("cluster", cluster, false)?;
-        // A purse that is empty now may have been drawn from by a call without an answer.
-        let filled = if self.unsure {
-            None
-        } else {
-            Some(self.filled()?)
-        };
-        self.unsure = true;
+        check_text("cluster", &cluster.name, false)?;
+        let purses = self.open_to(cluster)?;
+        let known = |wish: &&Wish| purses.contains_key(&wish.queue);
+        for wish in wishes.iter().filter(known) {
+            let (_, last) = purses[&wish.queue];
+            if wish.number < last {
+                return Err(self.wrong(&format!(
+                    "sub-cluster {} asks for draw {} of queue {} and has made {last}: its \
+                     store is an old copy; give it another name in `store.purse.cluster`",
+                    cluster.name, wish.number, wish.queue
+                )));
+            }
+        }
         let mut draws = Vec::new();
-        for wish in wishes {
-            if filled
-                .as_ref()
-                .is_some_and(|filled| !filled.contains(&wish.queue))
-            {
-                continue;
+        for wish in wishes.iter().filter(known) {
+            let (left, last) = purses[&wish.queue];
+            if left > 0 || wish.number == last {
+                draws.extend(self.draw_one(&cluster.name, wish, at_ms)?);
             }
             if draws.len() == DRAWS_MAX {
-                return Ok(draws);
+                break;
             }
-            draws.extend(self.draw_one(cluster, wish, at_ms)?);
         }
-        self.unsure = false;
         Ok(draws)
-    }
-
-    /// Tells that a draw could not be booked: its number will be asked for again.
-    pub fn not_booked(&mut self) {
-        self.unsure = true;
     }
 
     /// Reports every purse, by queue.
@@ -200,19 +203,19 @@ impl Purse {
                 Cell::Integer(granted),
             ] = &row[..]
             else {
-                return Err(self.corrupt(&format!("{row:?} is no purse")));
+                return Err(self.wrong(&format!("{row:?} is no purse")));
             };
             let mut drawn = Vec::new();
             while let Some(row) = draws.next_if(|row| row[0] == Cell::Text(queue.clone())) {
                 let [_, Cell::Text(cluster), Cell::Integer(sum)] = &row[..] else {
-                    return Err(self.corrupt(&format!("{row:?} is no draw")));
+                    return Err(self.wrong(&format!("{row:?} is no draw")));
                 };
                 drawn.push((cluster.clone(), *sum));
             }
             let taken: i64 = drawn.iter().map(|(_, sum)| sum).sum();
             if granted - taken != *left {
                 let wrong = format!("{granted} millionths less {taken} drawn are not {left}");
-                return Err(self.corrupt(&format!("queue {queue}: {wrong}")));
+                return Err(self.wrong(&format!("queue {queue}: {wrong}")));
             }
             balances.push(Balance {
                 queue: queue.clone(),
@@ -224,15 +227,39 @@ impl Purse {
         Ok(balances)
     }
 
-    /// The queues with credits left.
-    fn filled(&mut self) -> Result<BTreeSet<String>, StoreError> {
-        let sql = "SELECT queue FROM purses WHERE left_micro > 0";
-        let rows = self.transaction(false, |purse| purse.database.query(sql, &[]))?;
-        let names = rows.into_iter().flatten().filter_map(|cell| match cell {
-            Cell::Text(queue) => Some(queue),
-            Cell::Integer(_) => None,
-        });
-        Ok(names.collect())
+    /// What each purse has left, and the last number that the sub-cluster has drawn from it.
+    fn open_to(
+        &mut self,
+        cluster: &SubCluster,
+    ) -> Result<BTreeMap<String, (i64, i64)>, StoreError> {
+        let (store, rows) = self.transaction(true, |purse| {
+            let name = Cell::from(cluster.name.as_str());
+            let sql = "INSERT INTO clusters VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            purse
+                .database
+                .execute(sql, &[name.clone(), cluster.store.into()])?;
+            let sql = "SELECT store FROM clusters WHERE name = $1";
+            let store = purse.integer(sql, std::slice::from_ref(&name))?;
+            let sql = "SELECT queue, left_micro, COALESCE((SELECT MAX(number) FROM draws \
+                       WHERE draws.queue = purses.queue AND cluster = $1), 0) FROM purses";
+            Ok((store, purse.database.query(sql, &[name])?))
+        })?;
+        if store != Some(cluster.store) {
+            return Err(self.wrong(&format!(
+                "sub-cluster {} has another store, or had one: give this one another name in \
+                 `store.purse.cluster`",
+                cluster.name
+            )));
+        }
+        let purses = rows
+            .into_iter()
+            .map(|row| match <[Cell; 3]>::try_from(row) {
+                Ok([Cell::Text(queue), Cell::Integer(left), Cell::Integer(last)]) => {
+                    Ok((queue, (left, last)))
+                }
+                other => Err(self.wrong(&format!("{other:?} is no purse"))),
+            });
+        purses.collect()
     }
 
     fn draw_one(
@@ -288,7 +315,7 @@ impl Purse {
             .and_then(|row| row.into_iter().next());
         match first {
             Some(Cell::Integer(value)) => Ok(Some(value)),
-            Some(other) => Err(self.corrupt(&format!("{other:?} is no amount"))),
+            Some(other) => Err(self.wrong(&format!("{other:?} is no amount"))),
             None => Ok(None),
         }
     }
@@ -311,10 +338,7 @@ impl Purse {
         }
     }
 
-    fn corrupt(&self, reason: &str) -> StoreError {
-        StoreError::Corrupt {
-            place: format!("{}, purses", self.describe()),
-            reason: reason.to_string(),
-        }
+    fn wrong(&self, reason: &str) -> StoreError {
+        StoreError::Refused(Refusal::Purse(format!("{}: {reason}", self.describe())))
     }
 }

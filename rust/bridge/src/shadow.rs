@@ -26,7 +26,7 @@ const QUEUE: usize = 1 << 14;
 const QUEUE_BYTES: u64 = 1 << 26;
 /// A report is made at most this often, on the clock of the frames.
 const REPORT_MS: i64 = 1_000;
-/// What a state has of the report.
+/// Keys that a status copies from the report.
 const COUNTS: [&str; 4] = ["grants", "preemptions", "starts", "ends"];
 const SLOW: &str = "it could not keep up with the cluster";
 /// Jobs that ended live and wait on in the shadow, under a candidate that is slower or has no room
@@ -209,6 +209,9 @@ impl ShadowLink {
     /// Hands over the id of an application (`application`) and the number that its job (`job`) will
     /// have. The engine knows jobs by number only.
     pub(crate) fn application(&mut self, request: &Value) {
+        if self.queue.is_none() {
+            return;
+        }
         let number = request["job"]
             .as_u64()
             .and_then(|job| u32::try_from(job).ok());
@@ -219,9 +222,9 @@ impl ShadowLink {
     }
 
     fn send(&mut self, message: Message) {
+        let Some(queue) = &self.queue else { return };
         let bytes = message.bytes();
         let waiting = self.shared.waiting.fetch_add(bytes, Relaxed) + bytes;
-        let Some(queue) = &self.queue else { return };
         let outcome = match waiting > self.bytes_max {
             true => Err(SLOW),
             false => queue.try_send(message).map_err(|error| match error {
@@ -264,8 +267,7 @@ impl ShadowLink {
     }
 }
 
-/// Puts the last report into the state of a shadow, for the counts, which it has too; null stays
-/// null, without one.
+/// Replaces the counts of a status by the full report. Null without a shadow.
 pub(crate) fn with_report(mut state: Value, report: &Value) -> Value {
     if let Value::Object(state) = &mut state {
         state.retain(|key, _| !COUNTS.contains(&key.as_str()));

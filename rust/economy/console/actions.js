@@ -84,7 +84,9 @@ export function makeActions(client, changed, slots) {
 
   /** Asks for confirmation of a change that `says` describes, then makes it. */
   async function confirm({ title, says, accept, danger, send }) {
-    const done = await ask({ title, parts: [paragraph(...says)], accept, danger, submit: send });
+    const done = await ask({
+      title, parts: [paragraph(...says)], accept, danger, final: true, submit: send,
+    });
     if (done) changed();
   }
 

@@ -118,19 +118,23 @@ export function makeControl(client, signedIn, changed, failed) {
   }
 
   async function rollBack() {
-    if (planning || !await signedIn()) return;
+    if (planning || !await signedIn() || !file?.previous) return;
+    const [user, text] = [client.user(), file.previous];
+    const stays = () => client.user() === user && file?.previous === text;
     let previous;
     planning = true;
     say(byId('rollback'), 'Planning…');
     try {
-      previous = await planOf(file.previous);
+      previous = await planOf(text);
     } catch (problem) {
-      failed(problem);
+      if (stays()) failed(problem);
       return;
     } finally {
       planning = false;
       say(byId('rollback'), 'Roll back…');
     }
+    // Nothing blocks the page while it plans: the plan may be another user's, or of an older file.
+    if (!stays()) return;
     const goOn = await ask({
       title: 'What a roll back would change', parts: planned(previous), accept: 'Roll back…',
       leave: 'Close', submit: async () => true,
@@ -147,6 +151,7 @@ export function makeControl(client, signedIn, changed, failed) {
       parts: [paragraph(element('strong', {}, file.file), ` ${says}`), paragraph(
         'Copy it to the other ResourceManagers: the one that becomes active reads its own.')],
       accept: title.replace('?', ''),
+      final: true,
       submit: async () => {
         applying = true;
         try {

@@ -3,7 +3,7 @@
 
 import { element, say } from './page.js';
 
-/** A dialog says that it waits after this time: most answers are there before. */
+/** Delay before the waiting note, in ms. */
 const QUICK_MS = 1_000;
 
 let count = 0;
@@ -12,9 +12,12 @@ let count = 0;
  * Opens a dialog with `parts` in a form and two buttons. Calls `submit` with the form, and with a
  * signal that aborts when the dialog is closed. Until its promise settles the accepting button is
  * off, and the dialog says that it waits. On an error the dialog shows it and stays open. Resolves
- * to the result of `submit`, or to undefined when the dialog was cancelled.
+ * to the result of `submit`, or to undefined when the dialog was cancelled. A `final` submit cannot
+ * be aborted: the dialog stays until its outcome is known.
  */
-export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit, danger }) {
+export function ask({
+  title, parts = [], accept = null, leave = 'Cancel', submit, danger, final = false,
+}) {
   const id = `dialog-${++count}`;
   const error = element('p', { class: 'problem', role: 'alert', hidden: true });
   const waiting = element('p', { class: 'note', role: 'status' });
@@ -32,7 +35,15 @@ export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit
     let result;
     leaving.addEventListener('click', () => dialog.close());
     dialog.addEventListener('keydown', keepInside);
+    dialog.addEventListener('cancel', (event) => {
+      if (leaving.disabled) event.preventDefault();
+    });
     dialog.addEventListener('close', () => {
+      // A second Escape closes a dialog in Chromium even if its `cancel` is prevented.
+      if (leaving.disabled) {
+        dialog.showModal();
+        return;
+      }
       dialog.remove();
       left.abort();
       if (before?.isConnected) before.focus();
@@ -42,12 +53,15 @@ export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit
       event.preventDefault();
       if (!accepting || accepting.disabled) return;
       accepting.disabled = true;
+      leaving.disabled = final;
       error.hidden = true;
       const timer = setTimeout(() => say(waiting, 'Waiting for the answer…'), QUICK_MS);
       try {
         result = (await submit(form, left.signal)) ?? true;
+        leaving.disabled = false;
         dialog.close();
       } catch (problem) {
+        leaving.disabled = false;
         say(error, problem.sentence ?? problem.message);
         error.hidden = false;
         accepting.disabled = false;

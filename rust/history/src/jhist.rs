@@ -10,6 +10,7 @@ use crate::objects::said;
 use heddle_core::words::ids::Millis;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const REMEDY: &str = "copy the file again once its job has ended (`mapreduce.jobhistory.done-dir`)";
 
@@ -218,7 +219,7 @@ impl Events {
                 };
                 Task {
                     length_ms: (ran.finished_ms - since_ms).max(0),
-                    hosts: self.hosts.remove(id).unwrap_or_default().into(),
+                    hosts: self.hosts.remove(id).map_or_else(Arc::default, Into::into),
                 }
             };
             job.tasks[kind] = ran.iter().map(task).collect();

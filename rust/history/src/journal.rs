@@ -80,6 +80,8 @@ struct Running {
     started_ms: Millis,
     am: bool,
     size: Resource,
+    /// When it got this size: what it held before is counted.
+    since_ms: Millis,
     /// Whether it is of an engine before: it only counts as held.
     is_older: bool,
 }
@@ -248,12 +250,23 @@ impl Replay {
             }
             Event::ContainerAdded(facts) => {
                 if let Some(open) = self.open.get_mut(&facts.job) {
+                    let is_known = open.running.contains_key(&facts.key);
+                    let started_ms = time(facts.started_ms);
                     match self.is_foreign {
-                        true => open.runs(facts, now),
+                        _ if is_known => open.resized(facts.key, &facts.resource, now),
+                        true => open.runs(facts, started_ms),
                         // Of an engine before, whose recording has the task.
-                        false if open.running.contains_key(&facts.key) => {}
-                        false => open.holds(facts, now, true),
+                        false if started_ms <= open.job.submitted_ms => {
+                            open.holds(facts, now, true);
+                        }
+                        // An opportunistic one until now: a task from its start, held from now on.
+                        false => open.runs(facts, now),
                     }
+                }
+            }
+            Event::ContainerResized { job, key, resource } => {
+                if let Some(open) = self.open.get_mut(job) {
+                    open.resized(*key, resource, now);
                 }
             }
             Event::Nack { job, seq, .. } => {
@@ -383,8 +396,8 @@ impl Open {
         self.runs(&facts, now);
     }
 
-    /// A container runs; where does not matter.
-    fn runs(&mut self, facts: &ContainerFacts, now: Millis) {
+    /// A container runs, and counts as held from `since_ms` on; where does not matter.
+    fn runs(&mut self, facts: &ContainerFacts, since_ms: Millis) {
         let (started, kind) = (time(facts.started_ms), self.kind(facts.priority));
         self.job.started_ms.get_or_insert(started);
         if facts.am {
@@ -398,29 +411,42 @@ impl Open {
             let size = bounded(&facts.resource);
             self.job.sizes[kind] = self.job.sizes[kind].component_max(&size);
         }
-        self.holds(facts, now, false);
+        self.holds(facts, since_ms, false);
     }
 
-    /// Remembers a container, of which an older size may be known.
-    fn holds(&mut self, facts: &ContainerFacts, now: Millis, is_older: bool) {
+    /// Adds a running container, or replaces it.
+    fn holds(&mut self, facts: &ContainerFacts, since_ms: Millis, is_older: bool) {
         let run = Running {
             kind: self.kind(facts.priority),
-            started_ms: match is_older {
-                true => now,
-                false => time(facts.started_ms),
-            },
+            started_ms: time(facts.started_ms),
             am: facts.am,
             size: bounded(&facts.resource),
+            since_ms,
             is_older,
         };
         if let Some(before) = self.running.insert(facts.key, run) {
-            self.held(&before, now);
+            self.held(&before, since_ms);
         }
     }
 
-    /// Adds what a container held until now.
+    /// A container grew or shrank. Its task began when the container began.
+    fn resized(&mut self, key: ContainerKey, size: &Resource, now: Millis) {
+        let Some(mut run) = self.running.remove(&key) else {
+            return;
+        };
+        self.held(&run, now);
+        run.since_ms = now.max(run.since_ms);
+        run.size = bounded(size);
+        if !run.am && !run.is_older {
+            let sizes = &mut self.job.sizes[run.kind];
+            *sizes = sizes.component_max(&run.size);
+        }
+        self.running.insert(key, run);
+    }
+
+    /// Adds what a container held at its size until now.
     fn held(&mut self, run: &Running, now: Millis) {
-        let held_ms = (now - run.started_ms).max(0);
+        let held_ms = (now - run.since_ms).max(0);
         let amounts = [run.size.memory_mb(), run.size.vcores()];
         let held = self.job.held.get_or_insert_default();
         for (held, amount) in held.iter_mut().zip(amounts) {

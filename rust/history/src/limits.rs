@@ -11,6 +11,8 @@ pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 30;
 pub(crate) const JOBS_MAX: usize = 1_000_000;
 /// Most tasks of all jobs together; one takes 24 bytes, more with hosts of its own.
 pub(crate) const TASKS_MAX: usize = 20_000_000;
+/// Most bytes of ids, names, users and queues of all jobs together.
+pub(crate) const NAMES_MAX: usize = 1 << 30;
 /// Most nodes.
 pub(crate) const NODES_MAX: usize = 100_000;
 /// Longest task and latest time that is believed: a hundred years in ms.
@@ -27,11 +29,12 @@ pub(crate) const HOSTS_MAX: usize = 3;
 
 const REMEDY: &str = "give fewer files, or split them by time";
 
-/// Counts jobs and tasks against the limits.
+/// Counts jobs, tasks and names against the limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     jobs: usize,
     tasks: usize,
+    names: usize,
 }
 
 impl Counted {
@@ -40,7 +43,28 @@ impl Counted {
     /// # Errors
     /// If a limit is passed.
     pub(crate) fn add(&mut self, job: &Job) -> Result<(), Fault> {
-        self.claim(job.tasks.iter().map(Vec::len).sum())
+        self.add_copies(job, 1)
+    }
+
+    /// Adds copies of a job. Call it before they are made: a short file may ask for millions.
+    ///
+    /// # Errors
+    /// If a limit is passed.
+    pub(crate) fn add_copies(&mut self, job: &Job, copies: usize) -> Result<(), Fault> {
+        let tasks: usize = job.tasks.iter().map(Vec::len).sum();
+        self.add_tasks(tasks.saturating_mul(copies))?;
+        self.check_more(copies)?;
+        self.jobs += copies;
+        let queue = job.queue.as_ref().map_or(0, String::len);
+        let names = job.id.len() + job.name.len() + job.user.len() + queue;
+        self.names = self.names.saturating_add(names.saturating_mul(copies));
+        match self.names > NAMES_MAX {
+            true => Err(Fault::whole(
+                format!("more than {NAMES_MAX} bytes of jobs' names"),
+                REMEDY,
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Counts a job with this many tasks before it is built.
@@ -50,11 +74,15 @@ impl Counted {
     pub(crate) fn claim(&mut self, tasks: usize) -> Result<(), Fault> {
         self.check_more(1)?;
         self.jobs += 1;
+        self.add_tasks(tasks)
+    }
+
+    fn add_tasks(&mut self, tasks: usize) -> Result<(), Fault> {
         self.tasks = self.tasks.saturating_add(tasks);
         check_tasks(self.tasks)
     }
 
-    /// Checks that so many more jobs are within the limit, without adding them.
+    /// Checks that this many more jobs are within the limit, without adding them.
     ///
     /// # Errors
     /// If they are not.

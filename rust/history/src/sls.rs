@@ -2,7 +2,7 @@
 //! (`hadoop-sls`, `JobDefinition` and `TaskContainerDefinition`).
 
 use crate::fault::Fault;
-use crate::limits::{AMOUNT_MAX, WHOLE_BYTES_MAX, check_tasks, time};
+use crate::limits::{AMOUNT_MAX, Counted, check_tasks, time};
 use crate::model::{Job, Node, Task};
 use crate::objects::{Number, Text, each};
 use heddle_core::words::resource::Resource;
@@ -54,12 +54,13 @@ struct SlsTask {
     vcores: Number,
 }
 
-/// Reads a trace; gives each job and the hosts that it names.
+/// Reads a trace; gives each job and the hosts that it names. `counted` is what other files have.
 ///
 /// # Errors
 /// What is wrong with the file, with its offset.
 pub(crate) fn read(
     source: &mut dyn BufRead,
+    mut counted: Counted,
     mut give: impl FnMut(Job, Vec<Node>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut number = 0;
@@ -70,7 +71,9 @@ pub(crate) fn read(
         }
         let (read, mut nodes) = convert(&job, offset)?;
         let copies = job.count.0.unwrap_or(1).max(1) as usize;
-        check_copies(&read, copies, offset)?;
+        counted
+            .add_copies(&read, copies)
+            .map_err(|fault| Fault::at(offset, fault.problem, &fault.remedy))?;
         for mut copy in std::iter::repeat_n(read, copies) {
             number += 1;
             if job.id.0.is_none() {
@@ -80,21 +83,6 @@ pub(crate) fn read(
         }
         Ok(())
     })
-}
-
-/// Checks the copies of a job before they are made: a short file may ask for millions.
-fn check_copies(job: &Job, copies: usize, offset: u64) -> Result<(), Fault> {
-    let tasks: usize = job.tasks.iter().map(Vec::len).sum();
-    check_tasks(tasks.saturating_mul(copies))?;
-    let queue = job.queue.as_ref().map_or(0, String::len);
-    let names = job.id.len() + job.name.len() + job.user.len() + queue;
-    match copies.saturating_mul(names) as u64 > WHOLE_BYTES_MAX {
-        true => {
-            let problem = format!("{copies} copies of a job with {names} bytes of names");
-            Err(Fault::at(offset, problem, REMEDY))
-        }
-        false => Ok(()),
-    }
 }
 
 fn convert(job: &SlsJob, offset: u64) -> Result<(Job, Vec<Node>), Fault> {
@@ -157,4 +145,30 @@ fn place(text: &str, nodes: &mut Vec<Node>) -> Option<String> {
         capacity: None,
     });
     Some(host.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten objects with a user of 100 kB, 2,000 copies each: 200 MB of names each, of 1 GiB in all.
+    #[test]
+    fn names_are_counted_over_all_objects() {
+        let user = "u".repeat(100_000);
+        let job = format!(
+            r#"{{"job.count": 2000, "job.tasks": [{{"duration.ms": 1}}], "job.user": "{user}"}}"#
+        );
+        let text = job.repeat(10);
+        let mut jobs = 0;
+        let read = read(&mut text.as_bytes(), Counted::default(), |_, _| {
+            jobs += 1;
+            Ok(())
+        });
+        let fault = read.expect_err("2 GB of names");
+        assert!(
+            fault.problem.contains("1073741824 bytes of jobs' names"),
+            "{fault}"
+        );
+        assert_eq!(jobs, 5 * 2_000);
+    }
 }

@@ -228,7 +228,7 @@ impl Gathered {
             Kind::SlsNodes => self.add_nodes(nodes::read_sls(source)?)?,
             Kind::Sls => {
                 self.history.lacks(SLS);
-                sls::read(source, |job, nodes| self.add(job, nodes))?;
+                sls::read(source, self.counted, |job, nodes| self.add(job, nodes))?;
             }
             Kind::Rumen => {
                 self.history.lacks(RUMEN);

@@ -166,12 +166,8 @@ fn copies_of_a_task_share_its_host() {
         r#"{{"job.count": 100000, "job.tasks": [{{"duration.ms": 1}}], "job.user": "{host}"}}"#
     );
     let fault = read_bytes(named.as_bytes()).expect_err("10 GB of names");
-    assert!(
-        fault
-            .problem
-            .contains("100000 copies of a job with 100000 bytes"),
-        "{fault}"
-    );
+    assert!(fault.problem.contains("bytes of jobs' names"), "{fault}");
+    assert!(fault.offset.is_some(), "{fault}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn it_changes_no_answer_of_the_engine() {
     }
 }
 
-/// What is not about a job is ignored, with and without a shadow.
+/// Ignores invalid numbers, and names without a shadow.
 #[test]
 fn the_application_behind_a_number_reaches_the_report() {
     let mut heard = host();
@@ -166,6 +166,14 @@ fn one_that_panics_is_dropped_alone() {
     );
     rounds(&mut cluster, &mut heard, 20);
     assert!(cluster.grants > 10);
+    let waiting = status(&mut heard)["waiting_bytes"].clone();
+    let name = json!({"op": "shadowJob", "job": 1, "application": "application_1_0001"});
+    heard.request(1_000, &name.to_string());
+    assert_eq!(
+        status(&mut heard)["waiting_bytes"],
+        waiting,
+        "it hears nothing"
+    );
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(crate) struct Top {
     server: Server,
 }
 
-/// One snapshot of all that is printed where there is no terminal.
+/// A snapshot for plain output.
 struct All {
     head: Head,
     jobs: Value,
@@ -114,7 +114,7 @@ impl Shown {
     }
 }
 
-/// What ends the wait between two snapshots.
+/// Ends the wait between two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// It is time for the next snapshot, or the window has another size.
@@ -246,7 +246,7 @@ impl Screen {
     fn open() -> std::io::Result<Screen> {
         terminal::enable_raw_mode()?;
         let screen = Screen;
-        // Characters of two columns would make a line wrap that is cut by its characters.
+        // Lines are cut by characters, so wide characters would wrap.
         execute!(
             stdout(),
             EnterAlternateScreen,

@@ -38,7 +38,7 @@ pub(crate) struct Outcome {
     pub(crate) preempted: Option<u64>,
     /// Maps on a node with their data, on a rack with it, elsewhere.
     pub(crate) locality: Option<[u64; 3]>,
-    /// Jobs that have not ended, over hours.
+    /// Jobs in the cluster, over hours.
     pub(crate) open: Vec<(f64, f64)>,
     /// Memory in GB that all jobs hold, over hours; each job's spread evenly over its life. Empty
     /// if a source does not say it.
@@ -71,12 +71,10 @@ impl Outcome {
             refused: None,
         });
         let begin = jobs().map(|job| job.submitted_ms).min().unwrap_or(0);
-        let spans = jobs().filter_map(|job| {
-            let end = job.finished_ms?;
-            Some((job.submitted_ms - begin, end - begin, 1.0))
-        });
-        // What a job held that has not ended is known until its source was saved.
+        // The use of an open job is known up to `seen_ms`.
         let last = |job: &Job| job.finished_ms.or(job.seen_ms);
+        let spans =
+            jobs().filter_map(|job| Some((job.submitted_ms - begin, last(job)? - begin, 1.0)));
         let end = jobs().filter_map(last).max().unwrap_or(begin);
         let life = |job: &Job| {
             Some(Life {
@@ -128,10 +126,12 @@ impl Outcome {
         let records = || results.jobs.iter();
         let fates = history.jobs.iter().zip(records()).map(fate).collect();
         let end = records().filter_map(|job| job.finished_ms).max();
-        let spans = records().filter_map(|job| Some((job.submitted_ms, job.finished_ms?, 1.0)));
+        let last = |job: &JobRecord| job.finished_ms.unwrap_or(results.ended_ms);
+        let admitted = records().filter(|job| job.refused.is_none());
+        let spans = admitted.map(|job| (job.submitted_ms, last(job), 1.0));
         let life = |job: &JobRecord| Life {
             from_ms: first(job).unwrap_or(job.submitted_ms),
-            to_ms: job.finished_ms.unwrap_or(results.ended_ms),
+            to_ms: last(job),
             held: job.held,
         };
         let lives: Vec<Life> = records().map(life).collect();
@@ -192,8 +192,7 @@ pub(crate) fn user_of(fate: &Fate) -> &str {
     &fate.user
 }
 
-/// Returns the queues or users with the most jobs, at most so many, the largest first; and how many
-/// there are.
+/// Returns the `most` queues or users with the most jobs, and their total number.
 pub(crate) fn largest(
     outcomes: &[Outcome],
     key: fn(&Fate) -> &str,
@@ -475,6 +474,16 @@ mod tests {
             (4.0, 0.0),
         ];
         assert_eq!(outcome.memory, points);
+        // Both are submitted at 0 h.
+        let jobs = [
+            (0.0, 0.0),
+            (0.0, 2.0),
+            (3.0, 2.0),
+            (3.0, 1.0),
+            (4.0, 1.0),
+            (4.0, 0.0),
+        ];
+        assert_eq!(outcome.open, jobs);
         history.jobs[0].held = None;
         let outcome = Outcome::recorded(&history);
         assert_eq!((outcome.used, outcome.memory), (None, Vec::new()));

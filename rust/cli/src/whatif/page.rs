@@ -1,7 +1,7 @@
 //! The report as one HTML page that loads nothing from anywhere.
 
 use super::figures::{self, Change, Fate, Outcome};
-use super::pictures::{Pictures, escaped};
+use super::pictures::{Pictures, escaped, short};
 use super::text::{FIGURES, all_jobs, rows};
 
 const HEAD: &str = include_str!("head.html");
@@ -20,7 +20,8 @@ pub(crate) fn page(
     page += "<h1>What if</h1><p>Times in seconds. <em>recorded</em> is what happened; every other \
              candidate is simulated from it. Click a heading to sort.</p>";
     let (heading, all) = all_jobs(outcomes);
-    page += &table("All jobs", &heading, all);
+    page += &titled("All jobs");
+    page += &table(&heading, all);
     page += &pictures.all;
     for (title, name, picture, key) in [
         (
@@ -33,6 +34,7 @@ pub(crate) fn page(
     ] {
         let heading: Vec<&str> = [name, "candidate"].into_iter().chain(FIGURES).collect();
         let (names, count) = figures::largest(outcomes, key, LISTED_MAX);
+        page += &titled(title);
         if count > names.len() {
             page += &format!(
                 "<p>Of {count} {name}s the {LISTED_MAX} with the most jobs; whatif.json has \
@@ -40,7 +42,7 @@ pub(crate) fn page(
             );
         }
         page += picture;
-        page += &table(title, &heading, rows(outcomes, key, names));
+        page += &table(&heading, rows(outcomes, key, names));
     }
     for (at, other) in outcomes.iter().enumerate().skip(1) {
         if at == baseline {
@@ -75,15 +77,17 @@ fn changes(title: &str, (name, file): (&str, &str), changes: &[Change]) -> Strin
         [change.name.clone()].into_iter().chain(numbers).collect()
     };
     let heading = [name, "before", "after", "change"];
+    let title = titled(title);
     if changes.len() <= 2 * LISTED_MAX {
-        return table(title, &heading, changes.iter().map(row).collect());
+        return title + &table(&heading, changes.iter().map(row).collect());
     }
     let (winners, losers) = (
         &changes[..LISTED_MAX],
         &changes[changes.len() - LISTED_MAX..],
     );
     let rows = winners.iter().chain(losers).map(row).collect();
-    table(title, &heading, rows)
+    title
+        + &table(&heading, rows)
         + &format!(
             "<p>Of {} {name}s the {LISTED_MAX} that win and the {LISTED_MAX} that lose the most; \
              {file} has all.</p>",
@@ -91,12 +95,16 @@ fn changes(title: &str, (name, file): (&str, &str), changes: &[Change]) -> Strin
         )
 }
 
-fn table(title: &str, heading: &[&str], rows: Vec<Vec<String>>) -> String {
+fn titled(title: &str) -> String {
+    format!("<h2>{}</h2>", escaped(title))
+}
+
+fn table(heading: &[&str], rows: Vec<Vec<String>>) -> String {
     let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| -> String {
-        let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)));
+        let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(&short(cell))));
         format!("<tr>{}</tr>", cells.collect::<String>())
     };
-    let mut text = format!("<h2>{}</h2><div><table><thead>", escaped(title));
+    let mut text = "<div><table><thead>".to_string();
     text += &cells("th", &mut heading.iter().copied());
     text += "</thead><tbody>";
     for row in &rows {
@@ -165,6 +173,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let pictures = draw(&outcomes, folder.path()).expect("it can be written");
         let page = page(&outcomes, 1, &[], &pictures);
+        let (_, by_user) = page.split_once("<h2>By user</h2>").expect("a heading");
+        assert!(
+            by_user.starts_with("<p>Of 20000 users"),
+            "before note and picture"
+        );
         // 2,000 jobs and as many users, figures of 1,000 users, and 12 lines.
         assert!(page.len() < 2_000_000, "{} bytes", page.len());
         for words in [

@@ -82,14 +82,19 @@ const COLOURS: [&str; 21] = [
     "#808000", "#ffd7b4", "#000080", "#808080", "#000000",
 ];
 
-/// Widths of the picture, of its column of names, and of each panel, in pixels.
+/// Widths of the picture, of its column of names, and of each panel, in pixels. Beside each panel
+/// is room for half a label.
 const WIDTH: usize = 900;
 const NAMES: usize = 190;
 const PANEL: usize = 310;
+/// More labels of a panel would overlap.
+const LABELS_MAX: usize = 9;
 /// Height of a candidate's row in pixels.
 const ROW: usize = 13;
-/// Characters of a name that are written.
-const NAME_CHARS: usize = 24;
+/// Characters of a name in the column of names, and in tooltips and cells: a history may have names
+/// of megabytes.
+const SHORT_CHARS: usize = 24;
+const NAME_CHARS: usize = 200;
 
 /// Returns the median and the 95th percentile of a panel.
 type Pair = fn(&Figures) -> [Option<f64>; 2];
@@ -124,12 +129,14 @@ fn chart(what: &str, outcomes: &[Outcome], key: fn(&Fate) -> &str) -> String {
         svg += &text((32.0, y), 11, &outcome.name);
     }
     for (row, name) in names.iter().enumerate() {
-        let mut short: String = name.chars().take(NAME_CHARS).collect();
-        if short.len() < name.len() {
-            short.push_str("...");
-        }
-        svg += &text((12.0, top + row * group + 16), 11, &short);
+        svg += &text((12.0, top + row * group + 16), 11, &cut(name, SHORT_CHARS));
     }
+    // Covers the rest of names with wide characters.
+    let _ = write!(
+        svg,
+        "<path d=\"M{} {top}H{WIDTH}V{height}H{0}z\" fill=\"#fff\"/>",
+        NAMES - 10
+    );
     let rows = || {
         names
             .iter()
@@ -142,10 +149,13 @@ fn chart(what: &str, outcomes: &[Outcome], key: fn(&Fate) -> &str) -> String {
         let left = (NAMES + panel * (PANEL + 60)) as f64;
         let x = |seconds: f64| left + PANEL as f64 * seconds.max(1.0).log10() / decades;
         svg += &text((left, top - 28), 12, title);
-        for seconds in (0..=decades as i32).map(|decade| 10_f64.powi(decade)) {
-            let at = x(seconds);
+        for decade in (0..=decades as usize).step_by((decades as usize).div_ceil(LABELS_MAX)) {
+            let at = left + (PANEL * decade) as f64 / decades;
             let _ = write!(svg, "<path d=\"M{at:.1} {top}V{height}\" stroke=\"#ddd\"/>");
-            svg += &text((at, top - 8), 9, &format!("{seconds} s"));
+            svg += &format!(
+                "<g text-anchor=\"middle\">{}</g>",
+                text((at, top - 8), 9, &label(decade))
+            );
         }
         let marks = outcomes
             .iter()
@@ -156,12 +166,21 @@ fn chart(what: &str, outcomes: &[Outcome], key: fn(&Fate) -> &str) -> String {
         for (at, ((outcome, colour), (name, figures))) in marks {
             let y = top + at / outcomes.len() * group + at % outcomes.len() * ROW + 12;
             if let Some([Some(median), Some(p95)]) = figures.map(of) {
-                let said = format!("{name}, {}: {median:.1} s, {p95:.1} s", outcome.name);
+                let (name, candidate) = (short(name), &outcome.name);
+                let said = format!("{name}, {candidate}: {median:.1} s, {p95:.1} s");
                 svg += &pair(y, [x(median), x(p95)], colour, &said);
             }
         }
     }
     svg + "</svg>\n"
+}
+
+/// Returns the label of a power of ten.
+fn label(decade: usize) -> String {
+    match decade {
+        0..=3 => format!("{} s", 10_u32.pow(decade as u32)),
+        _ => format!("1e{decade} s"),
+    }
 }
 
 fn colours() -> impl Iterator<Item = &'static str> + Clone {
@@ -183,6 +202,18 @@ fn pair(y: usize, [median, p95]: [f64; 2], colour: &str, said: &str) -> String {
     )
 }
 
+/// Returns a name for a tooltip or a cell.
+pub(super) fn short(name: &str) -> String {
+    cut(name, NAME_CHARS)
+}
+
+fn cut(name: &str, most: usize) -> String {
+    match name.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_string(),
+    }
+}
+
 /// Returns a text of users for HTML or SVG.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -193,7 +224,8 @@ pub(super) fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            c if c.is_control() => safe.push('\u{fffd}'),
+            // XML 1.0 forbids most control characters and these two.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
     }
@@ -241,6 +273,43 @@ mod tests {
         );
         // Nothing is known of bob's waiting.
         assert_eq!(svg.matches("<title>bob, ").count(), 2, "{svg}");
+    }
+
+    #[test]
+    fn labels_of_any_time_stay_apart_and_inside() {
+        let fate = Fate {
+            turn_s: Some(2e9),
+            ..Fate::default()
+        };
+        let svg = chart("users", &[outcome("fair", vec![fate])], user_of);
+        // Ten decades, of which each panel names every second.
+        for (at, label) in [(0, "1 s"), (2, "100 s"), (4, "1e4 s"), (10, "1e10 s")] {
+            for left in [NAMES, NAMES + PANEL + 60] {
+                let x = left + PANEL * at / 10;
+                let text = format!("<g text-anchor=\"middle\"><text x=\"{x}.0\"");
+                assert!(svg.contains(&text), "{label}: {svg}");
+            }
+            assert_eq!(svg.matches(&format!(">{label}<")).count(), 2, "{svg}");
+        }
+        assert!(!svg.contains("1e5 s") && !svg.contains(">10 s<"), "{svg}");
+    }
+
+    #[test]
+    fn names_are_cut_and_have_no_characters_that_xml_forbids() {
+        let name = "\u{4e00}\u{fffe}\u{ffff}\u{0}".repeat(1_000);
+        assert_eq!(
+            escaped(&name),
+            "\u{4e00}\u{fffd}\u{fffd}\u{fffd}".repeat(1_000)
+        );
+        assert_eq!(short(&name).chars().count(), NAME_CHARS + 3);
+        assert_eq!(short("ann"), "ann");
+        let fate = Fate {
+            user: name,
+            turn_s: Some(1.0),
+            ..Fate::default()
+        };
+        let svg = chart("users", &[outcome("fair", vec![fate])], user_of);
+        assert!(svg.len() < 5_000, "{} bytes", svg.len());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Winners and losers listed of each kind.
 pub(crate) const LISTED_MAX: usize = 5;
 
-/// Rows of a table by queue or user; a page has all of them.
+/// Rows of a table by queue or user; whatif.json has all.
 const ROWS_MAX: usize = 60;
 
 /// The heading of a table of figures, after the columns that name a row.
@@ -63,7 +63,7 @@ pub(crate) fn totals(outcome: &Outcome) -> [String; 5] {
 /// The heading of `totals`.
 pub(crate) const TOTALS: [&str; 5] = ["memory", "cores", "preempted", "node-local", "refused"];
 
-/// Returns rows for these values of a key, in their order, and every outcome.
+/// Returns rows for these values of a key, sorted, and every outcome.
 pub(crate) fn rows(
     outcomes: &[Outcome],
     key: fn(&Fate) -> &str,

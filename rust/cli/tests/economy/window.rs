@@ -139,11 +139,11 @@ fn the_table_stays_up_to_date_until_a_key_ends_it() {
     terminal.ends_at(b"q");
 }
 
-/// Six rows leave one for a job: a head of two, a title, a heading, and the keys.
+/// Seven rows leave one for a job: a head of three, a title, a heading, and the keys.
 #[test]
 fn keys_turn_pages_and_switch_views() {
     let site = Site::market();
-    let mut terminal = top_of(&site, 6);
+    let mut terminal = top_of(&site, 7);
     terminal.until("jobs 1 to 1 of 2");
     for (key, title) in [
         (&b"\x1b[6~"[..], "jobs 2 to 2 of 2"),

@@ -183,6 +183,40 @@ fn a_job_held_what_its_containers_held() {
     assert_eq!(read.jobs[0].seen_ms, None);
 }
 
+/// It holds 2 GB for 2 s and 8 GB for 5 s. Heddle tells of a larger container in two events.
+#[test]
+fn a_container_that_grows_holds_more_from_then_on() {
+    let [two, eight] = [2_048, 8_192].map(|mb| Resource::new(mb, 1));
+    let resized = Event::ContainerResized {
+        job: JobId(0),
+        key: 2,
+        resource: eight,
+    };
+    for mut replay in [replay(), own()] {
+        hear(&mut replay, 1_000, &[submitted(0, 1_000)]);
+        hear(&mut replay, 2_000, &[sized(2, false, 2_000, two)]);
+        let grown = [sized(2, false, 2_000, eight), resized];
+        hear(&mut replay, 4_000, &grown);
+        hear(&mut replay, 9_000, &[ended(2, 0), removed()]);
+        let job = &replay.finish(false).jobs[0];
+        assert_eq!(job.held, Some([2_048 * 2_000 + 8_192 * 5_000, 7_000]));
+        assert_eq!(job.tasks[0][0].length_ms, 7_000);
+        assert_eq!(job.sizes[0].memory_mb(), 8_192);
+    }
+}
+
+/// An opportunistic container of 3 s is promoted at 5 s and ends at 9 s.
+#[test]
+fn a_promoted_container_is_a_task_and_held_from_then_on() {
+    let mut replay = own();
+    hear(&mut replay, 1_000, &[submitted(0, 1_000)]);
+    hear(&mut replay, 5_000, &[runs(2, false, 3_000)]);
+    hear(&mut replay, 9_000, &[ended(2, 0), removed()]);
+    let job = &replay.finish(false).jobs[0];
+    assert_eq!(job.held, Some([1_024 * 4_000, 4_000]));
+    assert_eq!(job.tasks[0][0].length_ms, 6_000);
+}
+
 /// It ran before the recording began at 5 s, and the job still runs when it ends at 12 s.
 #[test]
 fn a_container_of_an_engine_before_is_held_and_is_no_task() {

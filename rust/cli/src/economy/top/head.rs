@@ -1,4 +1,4 @@
-//! The two lines above every view of `heddle top`: time, price or policy, use, health and grants.
+//! The lines above every view of `heddle top`: time, price or policy, use, health and grants.
 
 use super::super::list;
 use super::super::queues::{has_accounts, sums};
@@ -38,9 +38,12 @@ impl Head {
         })
     }
 
-    /// Returns the head as two lines.
-    pub(super) fn lines(&self) -> [String; 2] {
-        [clean(&self.first()), clean(&self.state())]
+    /// Returns the head: three lines, or two before the first sample.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let lines = [self.first(), self.state()]
+            .into_iter()
+            .chain(self.granted());
+        lines.map(|line| clean(&line)).collect()
     }
 
     fn first(&self) -> String {
@@ -66,26 +69,34 @@ impl Head {
         }
     }
 
-    /// Health, and what was granted and taken back in the time of one sample.
+    /// Health, and the jobs that wait.
     fn state(&self) -> String {
         let health = &self.health;
         let words = ["status", "journal", "shadow"].map(|key| said(&health[key]));
         let mut text = format!("{}, journal {}, shadow {}", words[0], words[1], words[2]);
-        let sample = &self.usage;
-        if let Some(granted) = sample["granted"].as_object() {
-            let of = |key: &str| granted.get(key).and_then(Value::as_u64).unwrap_or(0);
-            let (host, rack, away) = (of("host"), of("rack"), of("away"));
-            let all = [host, rack, away, of("anywhere")];
+        let waiting = &self.usage["waiting"];
+        if !waiting.is_null() {
             text.push_str(&format!(
-                "  granted {} ({host} on their host, {rack} on their rack, {away} elsewhere), \
-                 taken back {}  waiting jobs {}, longest {} s",
-                all.into_iter().fold(0, u64::saturating_add),
-                said(&sample["evicted"]),
-                said(&sample["waiting"]["jobs"]),
-                sample["waiting"]["longest_ms"].as_u64().unwrap_or(0) / 1_000,
+                "  waiting jobs {}, longest {} s",
+                said(&waiting["jobs"]),
+                waiting["longest_ms"].as_u64().unwrap_or(0) / 1_000,
             ));
         }
         text
+    }
+
+    /// Containers granted and taken back in the time of one sample.
+    fn granted(&self) -> Option<String> {
+        let granted = self.usage["granted"].as_object()?;
+        let of = |key: &str| granted.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let (host, rack, away) = (of("host"), of("rack"), of("away"));
+        let all = [host, rack, away, of("anywhere")];
+        Some(format!(
+            "granted {} ({host} on their host, {rack} on their rack, {away} elsewhere), \
+             taken back {}",
+            all.into_iter().fold(0, u64::saturating_add),
+            said(&self.usage["evicted"]),
+        ))
     }
 }
 
@@ -105,10 +116,15 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn health_and_use_are_one_line() {
-        let state = "ok, journal off\\u{7}, shadow off  granted 3 (3 on their host, 0 on their \
-                     rack, 0 elsewhere), taken back 2  waiting jobs 1, longest 7 s";
+    fn a_head_fits_eighty_columns() {
+        let state = "ok, journal off\\u{7}, shadow off  waiting jobs 1, longest 7 s";
+        let granted = "granted 3 (3 on their host, 0 on their rack, 0 elsewhere), taken back 2";
         let first = "1970-01-01T00:00:00Z  price 0.5\\u{9b}  slots used 0, pending 0";
-        assert_eq!(head().lines(), [first, state]);
+        assert_eq!(head().lines(), [first, state, granted]);
+        let fresh = Head {
+            usage: Value::Null,
+            ..head()
+        };
+        assert_eq!(fresh.lines(), [first, "ok, journal off\\u{7}, shadow off"]);
     }
 }

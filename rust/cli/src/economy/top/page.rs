@@ -11,8 +11,8 @@ use crate::remote::{Client, Holds};
 use crate::terminal::clean;
 use serde_json::{Value, json};
 
-/// Lines beside the rows of a page: two of the head, a title, a heading, and the keys.
-const OTHER_LINES: usize = 5;
+/// Lines beside the rows of a page: three of the head, a title, a heading, and the keys.
+const OTHER_LINES: usize = 6;
 /// The server's limit of jobs in an answer; no window is higher.
 const ROWS_MAX: usize = 500;
 
@@ -118,14 +118,18 @@ impl Page {
         height: usize,
     ) -> Result<Page, Failure> {
         let room = height.saturating_sub(OTHER_LINES).clamp(1, ROWS_MAX);
-        let page = Page::at(client, choice, head, place, room)?;
-        match page.rows == 0 && !place.back.is_empty() {
-            true => {
-                *place = Place::first(place.view);
-                Page::at(client, choice, head, place, room)
-            }
-            false => Ok(page),
+        let mut page = Page::at(client, choice, head, place, room)?;
+        if page.rows == 0 && !place.back.is_empty() {
+            *place = Place::first(place.view);
+            page = Page::at(client, choice, head, place, room)?;
         }
+        Ok(page.within(height))
+    }
+
+    /// Returns the page for a window of this height. Where no row is visible, none is passed over.
+    fn within(mut self, height: usize) -> Page {
+        self.next = self.next.filter(|_| height > OTHER_LINES);
+        self
     }
 
     fn at(
@@ -227,7 +231,7 @@ pub(super) fn nodes(client: &Client, from: u64, most: usize) -> Result<Value, Fa
 const KEYS: &str = "q ends  j jobs  u queues  n nodes  PgUp PgDn pages  Left Right columns";
 
 /// Lays out a window of this size. No line is too long, the lines fit, and the last names the keys.
-/// The table is shifted to the left by so many columns.
+/// The table is shifted to the left by `shift` columns.
 pub(super) fn frame(
     (head, page): (&Head, &Page),
     trouble: Option<&Failure>,
@@ -238,8 +242,15 @@ pub(super) fn frame(
         None => KEYS.to_string(),
         Some(failure) => format!("as it was; now: {}   (q ends)", clean(&failure.what)),
     };
-    let mut lines = Vec::from(head.lines());
-    lines.push(page.title());
+    let mut lines = head.lines();
+    lines.push(match rows > OTHER_LINES {
+        true => page.title(),
+        false => format!(
+            "{} need a window of {} lines",
+            page.view.name(),
+            OTHER_LINES + 1
+        ),
+    });
     let shifted = |line: &String| line.chars().skip(shift).collect();
     lines.extend(page.lines.iter().map(shifted));
     lines.truncate(rows.saturating_sub(1));
@@ -308,8 +319,8 @@ mod tests {
                 .iter()
                 .filter(|line| line.contains("a\\u{1b}[2J\\u{202e}"));
             assert_eq!(named.count(), 50, "{lines:?}");
-            // Two lines of the head, title, heading, rows, keys.
-            assert_eq!(lines.len(), 55);
+            // Three lines of the head, title, heading, rows, keys.
+            assert_eq!(lines.len(), 56);
         }
     }
 
@@ -379,7 +390,17 @@ mod tests {
         assert_eq!(page.shift_max(20), width - 20);
         assert_eq!(page.shift_max(1_000), 0);
         let lines = frame((&head(), &page), None, 5, (20, 24));
-        assert_eq!(lines[3], heading[5..25]);
+        assert_eq!(lines[4], heading[5..25]);
+    }
+
+    #[test]
+    fn a_window_without_room_for_rows_says_so_and_stays() {
+        let page = of_jobs(1, json!(9));
+        let title = |rows: usize| frame((&head(), &page), None, 0, (80, rows))[3].clone();
+        assert_eq!(title(6), "jobs need a window of 7 lines");
+        assert_eq!(title(7), "jobs 5 to 5 of 240");
+        assert_eq!(page.clone().within(6).next, None);
+        assert_eq!(page.clone().within(7), page);
     }
 
     #[test]

@@ -285,6 +285,7 @@ final class EngineBooks {
   /** Unmutes a withdrawn job and adds it to the engine again. */
   void readmit(HeddleJob job) {
     engine.out().muteJob(job.id(), false);
+    engine.nameInShadow(job.id(), job.applicationId().toString());
     tell(engine.out(), job);
     authorize(job);
   }

@@ -11,6 +11,7 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.Journal;
@@ -84,6 +85,41 @@ public class RebuildTest {
       ask(bob, any(2, GB, 1));
       cluster.heartbeat(first);
       assertEquals("the blacklist was told again", 0, fetch(bob).size());
+    }
+  }
+
+  /** Jobs that ran when a shadow begins are counted apart; those that come later have names. */
+  @Test
+  public void theShadowOfANewEngineBeginsWithItsBooks() throws Exception {
+    Configuration conf = TestCluster.conf(FAULTS);
+    conf.set("heddle.shadow", TestCluster.write("{\"policy\": \"fifo\"}").getPath());
+    try (TestCluster cluster = new TestCluster(conf).expectFaults()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM before = cluster.run("alice", node);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
+      assertEquals(1, cluster.scheduler.inspection().engineRebuilds());
+      MockAM after = cluster.run("bob", node);
+      for (MockAM am : new MockAM[] {before, after}) {
+        ApplicationId id = am.getApplicationAttemptId().getApplicationId();
+        cluster.rm.killApp(id);
+        cluster.rm.waitForState(id, RMAppState.KILLED);
+      }
+      JsonNode report = SetupJson.object();
+      long untilMs = Time.monotonicNow() + 60_000;
+      while (report.path("jobs").size() == 0
+          || report.path("ended").path("ran_before").asInt() == 0) {
+        assertTrue(report.toString(), Time.monotonicNow() < untilMs);
+        Thread.sleep(50);
+        // Reports are made once a second, when something happens.
+        cluster.heartbeat();
+        cluster.tick();
+        report = SetupJson.read(
+            cluster.scheduler.inspection().request("{\"op\": \"shadowReport\"}")).path("report");
+      }
+      assertEquals(report.toString(), 1, report.path("ended").path("ran_before").asInt());
+      assertEquals(report.toString(), 1, report.path("jobs").size());
+      assertEquals(after.getApplicationAttemptId().getApplicationId().toString(),
+          report.path("jobs").path(0).path("application").asText());
     }
   }
 

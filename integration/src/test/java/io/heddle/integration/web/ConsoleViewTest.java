@@ -87,7 +87,7 @@ public class ConsoleViewTest extends ConsoleSite {
     }
   }
 
-  /** A server whose engine is lost says how the rest is, with status 503. */
+  /** Health with status 503 is shown. */
   @Test
   public void healthIsShownWhateverItsStatus() throws Exception {
     ObjectNode health = (ObjectNode) answered("health");
@@ -258,7 +258,10 @@ public class ConsoleViewTest extends ConsoleSite {
     signIn("root", "the-roots-secret");
     press("#plan", titled("Plan a configuration"));
     browser.evaluate("{ window.limits = []; const set = setTimeout; window.setTimeout ="
-        + " (call, ms) => { limits.push(ms); return set(call, ms); }; }");
+        + " (call, ms) => { limits.push(ms); return set(call, ms); };"
+        + " const get = fetch; window.fetch = (url, options) => {"
+        + " if (`${url}`.endsWith('/plan')) window.planned = options.signal;"
+        + " return get(url, options); }; }");
     // Nothing answers.
     browser.listen("Fetch.requestPaused", paused -> { });
     browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \"*/heddle/v1/plan\"}]}");
@@ -271,6 +274,7 @@ public class ConsoleViewTest extends ConsoleSite {
           .filter(url -> url.endsWith("/queues")).count() >= 2);
       browser.press("Escape");
       browser.await("Escape closes", "document.querySelector('dialog') === null");
+      assertTrue("and cancels", browser.evaluate("planned.aborted").asBoolean());
     } finally {
       browser.call("Fetch.disable", "{}");
     }

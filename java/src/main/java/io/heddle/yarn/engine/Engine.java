@@ -61,6 +61,8 @@ public final class Engine {
   private boolean idle;
   // A planned replacement is no fault.
   private boolean renewing;
+  /** Whether the last shadow that was asked for has a candidate. */
+  private boolean casts;
   // The request for a shadow; null if there never was one.
   private String shadow;
   private long sequence;
@@ -322,13 +324,18 @@ public final class Engine {
   public void cast(String name, EngineConfig candidate, String wrong) {
     if (candidate != null || wrong != null || shadow != null) {
       shadow = SetupJson.shadow(name, candidate, wrong);
+      casts = candidate != null;
       request(shadow);
     }
   }
 
-  /** Tells a shadow, if there is one, which application gets this number. Sends no events. */
+  /**
+   * Tells a shadow, if there is one, which application gets this number. Sends the collected events
+   * first, because they may be of another job with that number.
+   */
   public void nameInShadow(int job, String application) {
-    if (shadow != null) {
+    if (casts) {
+      flush();
       peek(SetupJson.request("shadowJob", "job", job, "application", application));
     }
   }
@@ -377,6 +384,10 @@ public final class Engine {
     try {
       open(config);
       decisions.replay();
+      if (shadow != null) {
+        // It begins with the engine's books, so these must have what was replayed.
+        flush();
+      }
       if (up) {
         if (shadow != null) {
           requestNow(shadow);

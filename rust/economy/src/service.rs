@@ -128,11 +128,12 @@ impl Service {
             self.api.restore_history(past, now_ms);
         }
         let settled_ms = self.settled(engine, now_ms);
-        for closed in self.books.pump(engine, settled_ms) {
-            self.api.interval(closed);
-        }
+        // Before the books hand more over: a round begins when the store has all of them.
         if let Some(drawer) = &self.drawer {
             drawer.pump(&self.books, engine, settled_ms);
+        }
+        for closed in self.books.pump(engine, settled_ms) {
+            self.api.interval(closed);
         }
         self.sample(engine, time(now_ms));
         self.api.poll(time(engine.now_ms()));

@@ -5,6 +5,8 @@ import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
 import org.apache.hadoop.metrics2.lib.Interns;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Counts the failures that the scheduler survived, for Hadoop's metrics: the record {@value #NAME}
@@ -12,6 +14,8 @@ import org.apache.hadoop.metrics2.lib.Interns;
  */
 final class Failures extends SchedulerMetrics {
   static final String NAME = "HeddleFailures";
+
+  private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
 
   /** A kind of failure with a counter of its own. */
   enum Kind {
@@ -32,6 +36,19 @@ final class Failures extends SchedulerMetrics {
 
   Failures() {
     super(NAME, "Failures that Heddle survived");
+  }
+
+  /**
+   * Counts and logs an unexpected error. An interrupted call is none: only a ResourceManager that
+   * stops, in a failover too, interrupts the threads of its calls.
+   */
+  void caught(String what, Throwable e) {
+    if (e.getCause() instanceof InterruptedException) {
+      LOG.info("The ResourceManager stops in {}", what);
+      return;
+    }
+    count(Kind.EXCEPTION);
+    LOG.error("Error in {}; all books are compared at the next tick", what, e);
   }
 
   void count(Kind kind) {

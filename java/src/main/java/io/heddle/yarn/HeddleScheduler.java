@@ -291,8 +291,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /** Counts and logs an unexpected error, and compares all books at the next tick. */
   void caught(String what, Throwable e) {
-    failures.count(Failures.Kind.EXCEPTION);
-    LOG.error("Error in {}; all books are compared at the next tick", what, e);
+    failures.caught(what, e);
     audit.soon();
   }
 

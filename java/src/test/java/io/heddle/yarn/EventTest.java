@@ -17,6 +17,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeAttribute;
 import org.apache.hadoop.yarn.api.records.NodeAttributeType;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -29,6 +30,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
@@ -60,6 +63,28 @@ public class EventTest {
     void send(SchedulerEvent event) {
       scheduler.handle(event);
       sent.add(event.getType());
+    }
+  }
+
+  /** A ResourceManager that stops interrupts the threads that serve ApplicationMasters. */
+  @Test
+  public void anInterruptedHeartbeatIsNoFault() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat(node);
+      Thread.currentThread().interrupt();
+      try {
+        Allocation answer = cluster.scheduler.allocate(am.getApplicationAttemptId(),
+            Collections.<ResourceRequest>emptyList(), null, Collections.<ContainerId>emptyList(),
+            null, null, new ContainerUpdates());
+        assertEquals("the container's events cannot be sent", 0, answer.getContainers().size());
+      } finally {
+        // Also clears the mark, which the rest of the test must not see.
+        Thread.interrupted();
+      }
+      assertEquals(0, cluster.scheduler.inspection().failures());
     }
   }
 

@@ -7,7 +7,9 @@ package io.heddle.integration.cluster;
 import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.apache.log4j.AppenderSkeleton;
 import org.apache.log4j.FileAppender;
 import org.apache.log4j.Level;
@@ -71,13 +73,21 @@ public final class ClusterLog implements AutoCloseable {
   /** Keeps at most {@link #MESSAGES_MAX} warnings: a fault may repeat at every heartbeat. */
   private static final class Appender extends AppenderSkeleton {
     private static final int MESSAGES_MAX = 1000;
+    private static final int CAUSE_LINES = 12;
     private final List<String> messages = new ArrayList<>();
 
     @Override
     protected synchronized void append(LoggingEvent event) {
       if (event.getLevel().isGreaterOrEqual(Level.WARN) && messages.size() < MESSAGES_MAX) {
-        messages.add(event.getLevel() + " " + event.getRenderedMessage());
+        messages.add(event.getLevel() + " " + event.getRenderedMessage() + cause(event));
       }
+    }
+
+    /** Returns the first lines of what was thrown: the log is gone when a test has failed. */
+    private static String cause(LoggingEvent event) {
+      String[] lines = event.getThrowableStrRep();
+      return lines == null ? "" : Arrays.stream(lines).limit(CAUSE_LINES)
+          .collect(Collectors.joining("\n", "\n", ""));
     }
 
     synchronized List<String> messages() {

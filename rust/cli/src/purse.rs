@@ -28,10 +28,10 @@ pub(crate) struct Arguments {
     /// are none.
     #[arg(long, num_args = 2, value_names = ["QUEUE", "CREDITS"])]
     add: Option<Vec<String>>,
-    /// Who adds them, for the record.
+    /// The name of the giver, for the record.
     #[arg(long, default_value = "heddle command line", requires = "add")]
     by: String,
-    /// Why, for the record.
+    /// The reason, for the record.
     #[arg(long, default_value = "", requires = "add")]
     why: String,
     /// Print JSON.

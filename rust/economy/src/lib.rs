@@ -16,7 +16,8 @@
 //! - `store`: the places for the books (files, SQLite, PostgreSQL), and their writer.
 //! - `http`: what is answered, by route. Asks its host for the rest (`Backend`).
 //! - `books`: the accounts' way from an engine into a store and back. The engine's host feeds them
-//!   (`outbox`); `reader` reads ledger pages older than the in-memory window.
+//!   (`outbox`); `reader` reads ledger pages older than the in-memory window; `drawer` fills
+//!   accounts from purses that several ResourceManagers share.
 //! - `service`, `settings`: put these together for a host, from sections of `heddle.json`.
 //!
 //! ```text

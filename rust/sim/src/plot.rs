@@ -14,6 +14,12 @@ pub struct Line {
     pub quoted: bool,
 }
 
+/// The colour of a plot's line, by its place in `lines`, as in CSS.
+pub fn colour(line: usize) -> String {
+    let (red, green, blue) = Palette99::pick(line).rgb();
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
 impl Line {
     /// A line of our own.
     pub fn new(name: &str, points: Vec<(f64, f64)>) -> Line {

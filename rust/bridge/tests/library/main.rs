@@ -10,12 +10,6 @@ mod lessons;
 mod manager;
 mod purse;
 mod replay;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    clippy::disallowed_types,
-    clippy::disallowed_methods
-)]
 #[path = "../../../economy/tests/support/server.rs"]
 mod server;
 mod shadow;

@@ -95,7 +95,7 @@ impl All {
     }
 }
 
-/// What a window shows.
+/// The content of a window.
 struct Shown {
     head: Head,
     page: Page,

@@ -1,4 +1,4 @@
-//! What came of the jobs, as recorded or simulated, and the figures of it. Writes nothing.
+//! Fates of jobs, recorded or simulated, and their figures. Writes nothing.
 
 use super::lines::steps;
 use heddle_core::words::resource::Resource;
@@ -45,7 +45,7 @@ pub(crate) struct Outcome {
     pub(crate) memory: Vec<(f64, f64)>,
 }
 
-/// What a job held, from its first container to its end.
+/// The use of a job, from its first container to its end.
 struct Life {
     from_ms: i64,
     to_ms: i64,

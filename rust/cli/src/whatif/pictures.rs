@@ -2,7 +2,7 @@
 
 use super::figures::{Fate, Figures, Outcome, largest, queue_of, user_of};
 use super::lines::thin;
-use heddle_sim::plot::{Line, Plot};
+use heddle_sim::plot::{Line, Plot, colour};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -75,13 +75,6 @@ fn plots(outcomes: &[Outcome]) -> [(&'static str, Plot); 4] {
     plots
 }
 
-/// The colours of `Plot`, so that a candidate has the same one in all pictures.
-const COLOURS: [&str; 21] = [
-    "#e6194b", "#3cb44b", "#ffe119", "#0082c8", "#f58230", "#911eb4", "#46f0f0", "#f032e6",
-    "#d2f53c", "#fabebe", "#008080", "#e6beff", "#aa6e28", "#fffac8", "#800000", "#aaffc3",
-    "#808000", "#ffd7b4", "#000080", "#808080", "#000000",
-];
-
 /// Widths of the picture, of its column of names, and of each panel, in pixels. Beside each panel
 /// is room for half a label.
 const WIDTH: usize = 900;
@@ -99,7 +92,7 @@ const NAME_CHARS: usize = 200;
 /// Returns the median and the 95th percentile of a panel.
 type Pair = fn(&Figures) -> [Option<f64>; 2];
 
-/// What the two panels show.
+/// The two panels.
 const PANELS: [(&str, Pair); 2] = [
     ("Waiting for the first container", |figures| figures.waited),
     ("Turn-around", |figures| figures.turn),
@@ -168,7 +161,7 @@ fn chart(what: &str, outcomes: &[Outcome], key: fn(&Fate) -> &str) -> String {
             if let Some([Some(median), Some(p95)]) = figures.map(of) {
                 let (name, candidate) = (short(name), &outcome.name);
                 let said = format!("{name}, {candidate}: {median:.1} s, {p95:.1} s");
-                svg += &pair(y, [x(median), x(p95)], colour, &said);
+                svg += &pair(y, [x(median), x(p95)], &colour, &said);
             }
         }
     }
@@ -183,8 +176,9 @@ fn label(decade: usize) -> String {
     }
 }
 
-fn colours() -> impl Iterator<Item = &'static str> + Clone {
-    COLOURS.into_iter().cycle()
+/// The colours of `Plot`, so that a candidate has the same one in all pictures.
+fn colours() -> impl Iterator<Item = String> + Clone {
+    (0..).map(colour)
 }
 
 fn text((x, y): (f64, usize), size: usize, text: &str) -> String {

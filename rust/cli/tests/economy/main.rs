@@ -8,12 +8,6 @@ mod hostile;
 mod ledger;
 mod offline;
 mod questions;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    clippy::disallowed_types,
-    clippy::disallowed_methods
-)]
 #[path = "../../../economy/tests/support/server.rs"]
 mod server;
 mod site;

@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 
-/// What marks of draws begin with. Names of users have no blank.
+/// The prefix of marks of draws. Names of users have no blank.
 pub(super) const MARK: &str = "purse of ";
 /// The mark that has the number of the store.
 const STORE_MARK: &str = "purse of this store";
@@ -45,7 +45,7 @@ struct State {
     asked: bool,
     /// Whether there is trouble that was logged.
     told: bool,
-    /// What the thread will own; it starts with the first round, so a standby never connects.
+    /// Moved into the thread with the first round, so a standby never connects.
     thread: Option<(Purse, Receiver<Round>, Sender<Drawn>)>,
 }
 

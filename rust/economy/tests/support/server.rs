@@ -1,6 +1,10 @@
 //! A PostgreSQL server for one test. Its files are in a temporary folder, its port is a free one on
 //! the loopback address. It runs as a user other than root and is ended by its process id.
 
+// Each test program uses a part of this.
+#![allow(dead_code, unreachable_pub)]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;

@@ -16,7 +16,7 @@ const OTHER_LINES: usize = 6;
 /// The server's limit of jobs in an answer; no window is higher.
 const ROWS_MAX: usize = 500;
 
-/// What a page shows.
+/// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Jobs,

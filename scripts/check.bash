@@ -40,9 +40,9 @@ quick_tests() {
     printf '%s\n' "${arguments[@]}"
 }
 
-# check_shim CHANGED: the shim's quick tests on the newest Hadoop, in two JVMs side by side, because
-# some wait. ./x test compiles against the other versions.
-check_shim() {
+# queue_shim_tests CHANGED: the shim's quick tests on the newest Hadoop, in two JVMs side by side,
+# because some wait. ./x test compiles against the other versions.
+queue_shim_tests() {
     local changed=$1 start=$SECONDS name half classes=()
     if ! build_everything; then
         record 'build' $((SECONDS - start)) 0 1 0
@@ -57,7 +57,6 @@ check_shim() {
     half=$(((${#classes[@]} + 1) / 2))
     queue_steps "$(shim_step check-shim-1 "${classes[@]:0:half}")"
     queue_steps "$(shim_step check-shim-2 "${classes[@]:half}")"
-    run_queued_steps
 }
 
 # shim_step NAME CLASS...: prints a step for queue_steps.
@@ -67,31 +66,43 @@ shim_step() {
     printf '%s\n' "$NEWEST_HADOOP"$'\t'"$*"
 }
 
-# run_check BASE: records each step as ./x test does.
+# queue_crate_tests CRATE...: compiles the quick tests of all at once, then queues a step for each.
+queue_crate_tests() {
+    local crate arguments all=()
+    for crate in "$@"; do
+        mapfile -t arguments < <(quick_tests "$crate")
+        queue_steps "$(printf '%s\t' "tests of $crate" "check-$crate" count_cargo bounded cargo \
+            test --locked --no-fail-fast)$(IFS=$'\t'; printf '%s' "${arguments[*]}")"
+        all+=(-p "$crate")
+    done
+    [ $# -eq 0 ] || test_step 'tests compile' check-compile count_exit_code \
+        bounded cargo test --locked --no-run "${all[@]}"
+}
+
+# run_check BASE: records each step as ./x test does. What waits for PostgreSQL or for a time limit
+# runs beside what computes.
 run_check() {
-    local changed crate arguments start=$SECONDS
+    local changed crates start=$SECONDS
     changed=$(changed_files "$1")
+    mapfile -t crates < <(changed_crates "$changed")
     test_step 'format' check-format count_exit_code cargo fmt --all --check
-    test_step 'lints' check-clippy count_exit_code \
-        cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
     test_step 'house rules' check-tidy count_cargo \
         cargo test --locked -p heddle-core --test house
+    queue_crate_tests "${crates[@]}"
+    # Not beside a compilation of tests: cargo locks its folder.
+    queue_steps "$(printf '%s\t' 'lints' check-clippy count_exit_code cargo clippy --quiet \
+        --locked --workspace --all-targets -- -D)warnings"
     if grep -q '\.md$' <<<"$changed"; then
         test_step 'documents' check-documents count_cargo \
             cargo test --locked -p heddle-cli --test documents
     fi
     if grep -qE '^(x$|scripts/|native-tests/run|\.ci/)' <<<"$changed"; then
         need_packages shellcheck:shellcheck
-        test_step 'shell scripts' check-shell count_exit_code lint_scripts
+        queue_steps "$(printf '%s\t' 'shell scripts' check-shell count_exit_code)lint_scripts"
     fi
-    while read -r crate; do
-        [ "$crate" ] || continue
-        mapfile -t arguments < <(quick_tests "$crate")
-        test_step "tests of $crate" "check-$crate" count_cargo \
-            bounded cargo test --locked --no-fail-fast "${arguments[@]}"
-    done < <(changed_crates "$changed")
     if grep -q '^java/' <<<"$changed"; then
-        check_shim "$changed"
+        queue_shim_tests "$changed"
     fi
+    run_queued_steps
     finish_tests "$start"
 }

@@ -365,7 +365,7 @@ public class LinksTest {
     return sent;
   }
 
-  /** Small jobs of another user, one after the other: the links are in use. */
+  /** Small jobs of another user, two in a period at most: the links are in use. */
   private static final class Traffic extends Thread implements AutoCloseable {
     private final String name;
     private final int most;
@@ -399,6 +399,7 @@ public class LinksTest {
     public void run() {
       try {
         while (!closing && ended < most) {
+          long begunNanos = System.nanoTime();
           Job job = submit(name + "-traffic-" + ended, "ben", 3, 3);
           while (!job.isComplete() && !closing) {
             Thread.sleep(100);
@@ -409,6 +410,11 @@ public class LinksTest {
             CLUSTER.assertSucceeds(job);
           }
           ended++;
+          // Each period has a shuffle in it; more would only keep processors busy.
+          while (!closing && ended < most
+              && System.nanoTime() - begunNanos < PERIOD_MS / 2 * 1_000_000L) {
+            Thread.sleep(100);
+          }
         }
       } catch (Throwable e) {
         failure = e;

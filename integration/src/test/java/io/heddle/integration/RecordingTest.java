@@ -89,11 +89,11 @@ public class RecordingTest {
     }
     try (MiniCluster cluster = builder.start()) {
       ClusterRule rule = ClusterRule.of(cluster);
-      Job first = submit(rule, "alice", 4, 2);
-      Job second = submit(rule, "bob", 3, 1);
+      Job first = submit(rule, "alice", 2, 1);
+      Job second = submit(rule, "bob", 1, 1);
       List<Ran> ran = new ArrayList<>();
-      ran.add(await(rule, first, "alice", 4, 2));
-      ran.add(await(rule, second, "bob", 3, 1));
+      ran.add(await(rule, first, "alice", 2, 1));
+      ran.add(await(rule, second, "bob", 1, 1));
       rule.awaitIdle();
       return ran;
     }

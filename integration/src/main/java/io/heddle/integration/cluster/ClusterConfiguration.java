@@ -96,6 +96,8 @@ final class ClusterConfiguration {
         ShuffleHandler.class.getName());
     conf.setInt(ShuffleHandler.SHUFFLE_PORT_CONFIG_KEY, 0);
     conf.setInt(YarnConfiguration.NM_LOCALIZER_FETCH_THREAD_COUNT, 2);
+    // Each container would list its files before it starts.
+    conf.setBoolean(YarnConfiguration.NM_LOG_CONTAINER_DEBUG_INFO, false);
     // A stopping NodeManager waits long for applications whose logs it still keeps, so it drops
     // them soon. It deletes no file: the work folder is deleted as a whole, or kept to be read.
     conf.setLong(YarnConfiguration.NM_LOG_RETAIN_SECONDS, 1);

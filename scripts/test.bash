@@ -329,7 +329,9 @@ part_integration() {
     esac
     HEDDLE_TEZ=$(cat build/classpath/tez.txt)
     export HEDDLE_TEZ
-    case "${class:-${TEST_ALL:+SparkTest}}" in *Spark*Test)
+    HEDDLE_ROUTER=$(cat build/classpath/router.txt)
+    export HEDDLE_ROUTER
+    case "${class:-${TEST_ALL:+SparkTest}}" in *Spark*Test | *FederationTest)
         need_packages python3:python3 venv:python3-venv
         HEDDLE_SPARK=$(scripts/pyspark) || true
         export HEDDLE_SPARK

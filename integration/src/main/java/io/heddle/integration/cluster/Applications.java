@@ -8,16 +8,19 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerAppReport;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNodeReport;
@@ -28,16 +31,25 @@ public final class Applications {
   /** The priority at which MapReduce's ApplicationMaster asks for reduces. */
   private static final int REDUCE_PRIORITY = 10;
 
-  private final MiniCluster cluster;
+  private final Supplier<ResourceManager> manager;
 
   /** Reads from this cluster, whichever of its ResourceManagers is active at each call. */
   public Applications(MiniCluster cluster) {
-    this.cluster = cluster;
+    this(cluster::resourceManager);
+  }
+
+  /** Reads from this ResourceManager. */
+  Applications(Supplier<ResourceManager> manager) {
+    this.manager = manager;
+  }
+
+  private ResourceScheduler scheduler() {
+    return manager.get().getResourceScheduler();
   }
 
   /** Returns the ResourceManager's record of an application, or null. */
   public RMApp find(ApplicationId id) {
-    return cluster.resourceManager().getRMContext().getRMApps().get(id);
+    return manager.get().getRMContext().getRMApps().get(id);
   }
 
   /** Returns the host of the ApplicationMaster's container, or null while there is none. */
@@ -97,7 +109,7 @@ public final class Applications {
       return false;
     }
     SchedulerApplicationAttempt attempt =
-        ((AbstractYarnScheduler<?, ?>) cluster.scheduler())
+        ((AbstractYarnScheduler<?, ?>) scheduler())
             .getApplicationAttempt(app.getCurrentAppAttempt().getAppAttemptId());
     return attempt != null
         && attempt.getAppAttemptResourceUsage().getPending().getMemorySize() > 0;
@@ -109,7 +121,7 @@ public final class Applications {
       return new ArrayList<>();
     }
     SchedulerAppReport report =
-        cluster.scheduler().getSchedulerAppInfo(app.getCurrentAppAttempt().getAppAttemptId());
+        scheduler().getSchedulerAppInfo(app.getCurrentAppAttempt().getAppAttemptId());
     return report == null ? new ArrayList<>() : new ArrayList<>(report.getLiveContainers());
   }
 
@@ -145,8 +157,8 @@ public final class Applications {
   /** Returns the resources used on all nodes, by the scheduler's books. */
   public Resource used() {
     Resource sum = Resources.createResource(0, 0);
-    for (NodeId node : cluster.resourceManager().getRMContext().getRMNodes().keySet()) {
-      SchedulerNodeReport report = cluster.scheduler().getNodeReport(node);
+    for (NodeId node : manager.get().getRMContext().getRMNodes().keySet()) {
+      SchedulerNodeReport report = scheduler().getNodeReport(node);
       if (report != null) {
         Resources.addTo(sum, report.getUsedResource());
       }

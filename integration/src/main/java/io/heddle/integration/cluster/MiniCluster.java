@@ -66,6 +66,7 @@ public final class MiniCluster implements AutoCloseable {
   private MiniYARNCluster yarn;
   private JobHistoryServer historyServer;
   private Configuration conf;
+  private final Map<String, String> forClients = new LinkedHashMap<>();
 
   private MiniCluster(File workFolder, ClusterLog log) {
     this.workFolder = workFolder;
@@ -86,6 +87,7 @@ public final class MiniCluster implements AutoCloseable {
     private String engineConfiguration;
     private boolean highlyAvailable;
     private boolean nodeProcesses;
+    private int[] hosts = {0, 1, 2, 3};
 
     private Builder(String name) {
       this.name = name;
@@ -118,6 +120,12 @@ public final class MiniCluster implements AutoCloseable {
       return this;
     }
 
+    /** Starts NodeManagers only on these of {@link Topology#HOSTS}; HDFS has all of them. */
+    Builder nodesOn(int... indices) {
+      hosts = indices;
+      return this;
+    }
+
     /** Sets a Hadoop property. */
     public Builder set(String key, String value) {
       properties.put(key, value);
@@ -130,7 +138,7 @@ public final class MiniCluster implements AutoCloseable {
       return this;
     }
 
-    /** Starts the cluster; returns once all four nodes are usable. */
+    /** Starts the cluster; returns once all its nodes are usable. */
     public MiniCluster start() throws Exception {
       Path folder = Files.createTempDirectory("heddle-" + name + "-");
       MiniCluster cluster =
@@ -161,7 +169,7 @@ public final class MiniCluster implements AutoCloseable {
       yarn.start();
       conf = yarn.getConfig();
     }
-    for (int index = 0; index < Topology.HOSTS.size(); index++) {
+    for (int index : builder.hosts) {
       Node node = new Node(index,
           new File(workFolder, "node" + (index + 1)),
           builder.nodeProcesses);
@@ -258,7 +266,19 @@ public final class MiniCluster implements AutoCloseable {
 
   /** Returns a copy of the cluster's configuration, to which a client may add properties. */
   public Configuration configuration() {
+    Configuration clients = daemonConfiguration();
+    forClients.forEach(clients::set);
+    return clients;
+  }
+
+  /** Returns a copy of the configuration without what only clients have. */
+  Configuration daemonConfiguration() {
     return new YarnConfiguration(conf);
+  }
+
+  /** Sets a property for clients and their jobs only. */
+  void setForClients(String key, String value) {
+    forClients.put(key, value);
   }
 
   /** Returns the cluster's HDFS, not Hadoop's cached instance: a ResourceManager may close that. */

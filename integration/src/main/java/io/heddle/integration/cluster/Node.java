@@ -47,6 +47,11 @@ public final class Node {
     conf.set(YarnConfiguration.NM_LOCALIZER_ADDRESS, anyPort);
     conf.set(YarnConfiguration.NM_COLLECTOR_SERVICE_ADDRESS, anyPort);
     conf.set(YarnConfiguration.NM_WEBAPP_ADDRESS, anyPort);
+    // Each node's proxy has the same port: a job's configuration has one for all its masters.
+    int proxyPort = conf.getSocketAddr(YarnConfiguration.AMRM_PROXY_ADDRESS,
+        YarnConfiguration.DEFAULT_AMRM_PROXY_ADDRESS, YarnConfiguration.DEFAULT_AMRM_PROXY_PORT)
+        .getPort();
+    conf.set(YarnConfiguration.AMRM_PROXY_ADDRESS, host() + ":" + proxyPort);
     conf.set(YarnConfiguration.NM_LOCAL_DIRS, new File(folder, "local").getPath());
     conf.set(YarnConfiguration.NM_LOG_DIRS, new File(folder, "log").getPath());
     if (inProcess) {

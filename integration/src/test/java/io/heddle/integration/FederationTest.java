@@ -11,12 +11,13 @@ import java.util.TreeSet;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskCompletionEvent;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
-import org.junit.After;
+import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.junit.AfterClass;
 import org.junit.BeforeClass;
 import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TestRule;
+import org.junit.rules.Verifier;
 
 /**
  * YARN Federation: applications that the Router accepts, with containers in two sub-clusters, each
@@ -59,9 +60,15 @@ public class FederationTest {
     }
   }
 
-  /** Waits until both sub-clusters are free, and until the second one's books are right. */
-  @After
-  public void nothingIsLeftBehind() throws Exception {
+  /** After a test that passed: both sub-clusters are free, and the second one's books right. */
+  @Rule public final Verifier nothingIsLeftBehind = new Verifier() {
+    @Override
+    protected void verify() throws Throwable {
+      assertFree();
+    }
+  };
+
+  private static void assertFree() throws Exception {
     home.awaitIdle();
     SubCluster second = federation.second();
     Await.until("the second sub-cluster is free", Await.SECONDS,
@@ -74,8 +81,7 @@ public class FederationTest {
   /** The proxy sends each sub-cluster its part of the asks. */
   @Test
   public void aMapReduceJobRunsInBothSubClusters() throws Exception {
-    GatedJob job = new GatedJob(home, "frida", "federation", MAPS,
-        conf -> conf.set(MRJobConfig.QUEUE_NAME, SPLIT));
+    GatedJob job = job("both");
     // The master takes the place of one.
     await(job.id(), SMALL - 1, SMALL);
     assertUnmanaged(job.id(), SPLIT);
@@ -89,6 +95,26 @@ public class FederationTest {
     }
     assertTrue(hosts.toString(), hosts.contains(Federation.homeHost()));
     assertTrue(hosts.toString(), hosts.contains(Federation.secondHost()));
+  }
+
+  /** Hadoop tells only the home of a kill: in the other sub-cluster the application expires. */
+  @Test
+  public void aKilledJobEndsInBothSubClusters() throws Exception {
+    GatedJob job = job("killed");
+    await(job.id(), SMALL - 1, SMALL);
+    try (YarnClient client = YarnClient.createYarnClient()) {
+      client.init(home.configuration());
+      client.start();
+      client.killApplication(job.id());
+    }
+    Await.until("it has expired there", ClusterRule.JOB_SECONDS,
+        () -> "FAILED".equals(federation.second().app(job.id()).status),
+        () -> federation.second().app(job.id()) + federation.describe());
+  }
+
+  private static GatedJob job(String name) throws Exception {
+    return new GatedJob(
+        home, "frida", name, MAPS, conf -> conf.set(MRJobConfig.QUEUE_NAME, SPLIT));
   }
 
   /** The proxy sends all asks to both; Spark takes what it needs and gives back the rest. */

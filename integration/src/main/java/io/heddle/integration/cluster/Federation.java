@@ -45,6 +45,7 @@ public final class Federation implements AutoCloseable {
   private static final int FIRST_NODE = 0;
   private static final int SECOND_NODE = Topology.HOSTS.size() / 2;
   private static final int LOG_LINES = 40;
+  private static final int EXPIRY_MS = 40_000;
 
   private final File folder;
   private ZooKeeper zooKeeper;
@@ -191,6 +192,8 @@ public final class Federation implements AutoCloseable {
     conf.set(YarnConfiguration.RM_CLUSTER_ID, SECOND);
     // Container ids of one application must differ between sub-clusters.
     conf.setLong(YarnConfiguration.RM_EPOCH, 1000);
+    // Ten minutes by default; here, only proxies have to be heard of, which need no time to start.
+    conf.setInt(YarnConfiguration.RM_AM_EXPIRY_INTERVAL_MS, EXPIRY_MS);
     conf.set(YarnConfiguration.RM_CONFIGURATION_PROVIDER_CLASS,
         LocalConfigurationProvider.class.getName());
     conf.set("yarn.node-attribute.fs-store.root-dir", new File(own, "attributes").toURI() + "");

@@ -32,6 +32,9 @@ public final class Submissions {
   private static final int TEXT_MAX = 1024;
   private static final int VARIABLES_MAX = 256;
 
+  /** How the name begins that an AMRMProxy gives to an application in another sub-cluster. */
+  private static final String PROXYS_NAME = "UnmanagedAM-";
+
   private final Economy economy;
   private final boolean hints;
 
@@ -52,7 +55,7 @@ public final class Submissions {
       throws YarnException {
     ObjectNode submitted = SetupJson.object().put("user", user).put("queue", queue)
         .put("recovering", recovering)
-        .put("name", app == null || app.getName() == null ? "" : app.getName());
+        .put("name", name(app));
     putVariables(submitted.putObject("environment"), app);
     if (hints && app != null) {
       ObjectNode claims = submitted.putObject("hints").put("application", id.toString())
@@ -75,6 +78,19 @@ public final class Submissions {
           + queue + ": " + refused.asText() + ". `heddle sign` makes a new one");
     }
     return answer;
+  }
+
+  /**
+   * Returns the name that the submitter chose, or empty. A federation's proxies submit all jobs of
+   * other sub-clusters under one name: the library must not take it for one recurring job.
+   */
+  private static String name(RMApp app) {
+    if (app == null || app.getName() == null) {
+      return "";
+    }
+    boolean unmanaged = app.getApplicationSubmissionContext() != null
+        && app.getApplicationSubmissionContext().getUnmanagedAM();
+    return unmanaged && app.getName().startsWith(PROXYS_NAME) ? "" : app.getName();
   }
 
   private static void putVariables(ObjectNode variables, RMApp app) {

@@ -193,7 +193,9 @@ public final class FactFeed {
     if (attempt == null) {
       return;
     }
-    if (progress && !watch.reducesAreTold(nowMs)) {
+    // An AMRMProxy tells the progress of the whole job, some of whose reduces run elsewhere.
+    if (progress && !app.getApplicationSubmissionContext().getUnmanagedAM()
+        && !watch.reducesAreTold(nowMs)) {
       lookAtProgress(watch, attempt, nowMs);
     }
     if (ask && AmPoller.answers(attempt) && watch.beginPoll(nowMs)) {

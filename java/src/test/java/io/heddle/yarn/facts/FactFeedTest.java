@@ -28,6 +28,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -36,7 +37,9 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.junit.Test;
 
@@ -366,6 +369,29 @@ public class FactFeedTest {
           assertNull(executing);
         }
       }
+    }
+  }
+
+  /** The proxy of a federation tells the progress of all reduces; some of them run elsewhere. */
+  @Test
+  public void theProgressOfAllReducesSaysNothingOfThoseInOneSubCluster() throws Exception {
+    Configuration conf = TestCluster.conf(HFSP);
+    conf.setBoolean(AmPoller.ENABLE_PROPERTY, false);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      RMApp app = MockRMAppSubmitter.submit(cluster.rm, cluster.submission("alice", null)
+          .withUnmanagedAM(true).withAppType("MAPREDUCE")
+          .withApplicationTags(Collections.singleton("heddle:reduces=2")).build());
+      ApplicationAttemptId attempt = app.getCurrentAppAttempt().getAppAttemptId();
+      cluster.rm.waitForState(attempt, RMAppAttemptState.LAUNCHED);
+      MockAM am = new MockAM(
+          cluster.rm.getRMContext(), cluster.rm.getApplicationMasterService(), attempt);
+      am.registerAppAttempt();
+      ask(am, any(REDUCE, GB, 2));
+      cluster.heartbeat();
+      cluster.running(node, fetch(am));
+      assertNull(told(cluster, am, 0.6));
+      assertNull(told(cluster, am, 0.5 + 0.45 * 5 / 6));
     }
   }
 

@@ -22,8 +22,9 @@ import org.junit.rules.Verifier;
 /**
  * YARN Federation: applications that the Router accepts, with containers in two sub-clusters, each
  * with Heddle. Each sub-cluster has room for four small containers or two large ones, so no job
- * here fits into one. Newest Hadoop only, and with --all only: it starts four daemons as processes
- * and installs PySpark.
+ * here fits into one. It runs with --all only, as it starts four daemons as processes and installs
+ * PySpark. Newest Hadoop only, and on no older one even then: 3.3.6 has no federation without
+ * standbys, and 3.4.3 was not tried.
  */
 public class FederationTest {
   private static final String SPLIT = "etl";

@@ -207,6 +207,7 @@ fn simulate(
     options.knowledge = Knowledge::Live(Vec::new());
     options.progress_ms = PROGRESS_MS;
     options.traffic_ms = 4 * PROGRESS_MS;
+    options.keep_samples = false;
     let bar = watch(&mut options, &name);
     let nodes = workload.nodes.clone();
     let results = ClusterSim::new(workload, options).and_then(ClusterSim::run);

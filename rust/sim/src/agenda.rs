@@ -2,7 +2,8 @@
 //! reads no clock.
 
 use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// A serial number of a simulated job. Job ids are reused, serial numbers are not.
 pub type Serial = u64;
@@ -37,14 +38,42 @@ pub enum Due {
 /// All planned events; `T` is the type of an event.
 #[derive(Debug)]
 pub struct Agenda<T = Due> {
-    entries: BTreeMap<(Millis, u64), T>,
+    entries: BinaryHeap<Entry<T>>,
     planned: u64,
+}
+
+/// A planned event with its time and its number. The greatest is due first, as a heap wants it.
+#[derive(Debug)]
+struct Entry<T> {
+    at: Millis,
+    number: u64,
+    due: T,
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Entry<T>) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Entry<T> {}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Entry<T>) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    fn cmp(&self, other: &Entry<T>) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
 }
 
 impl<T> Default for Agenda<T> {
     fn default() -> Agenda<T> {
         Agenda {
-            entries: BTreeMap::new(),
+            entries: BinaryHeap::new(),
             planned: 0,
         }
     }
@@ -54,13 +83,17 @@ impl<T> Agenda<T> {
     /// Plans an event.
     pub fn plan(&mut self, at: Millis, due: T) {
         self.planned += 1;
-        self.entries.insert((at, self.planned), due);
+        self.entries.push(Entry {
+            at,
+            number: self.planned,
+            due,
+        });
     }
 
     /// Takes out the next event.
     pub fn pop(&mut self) -> Option<(Millis, T)> {
-        let ((at, _), due) = self.entries.pop_first()?;
-        Some((at, due))
+        let next = self.entries.pop()?;
+        Some((next.at, next.due))
     }
 }
 

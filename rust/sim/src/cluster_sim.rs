@@ -97,6 +97,8 @@ struct Machine {
     running: [u32; 2],
     /// What containers hold.
     taken: Resource,
+    /// Whether it has room for the smallest container of the workload.
+    has_room: bool,
     /// Slots that foreign load takes.
     foreign_slots: u32,
     /// The foreign load, 0 to 1.
@@ -129,6 +131,8 @@ pub struct ClusterSim {
     /// Whether reports of nodes with room are planned; `cursor` is the next node.
     reporting: bool,
     cursor: u32,
+    /// How many nodes have room.
+    with_room: u32,
     ticking: bool,
     users: BTreeMap<String, (UserId, QueueId)>,
     /// The paths of the queues that jobs were placed in.
@@ -188,6 +192,7 @@ impl ClusterSim {
             freed: Vec::new(),
             reporting: false,
             cursor: 0,
+            with_room: 0,
             ticking: false,
             users: BTreeMap::new(),
             queues: BTreeMap::new(),

@@ -4,6 +4,7 @@
 use crate::failure::{Check, Checked, Failure};
 use heddle_core::words::event::{Decision, Event};
 use heddle_core::words::ids::Millis;
+use heddle_core::words::resource::RESOURCE_TYPES_MAX;
 use heddle_core::{Engine, Setup};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -76,21 +77,27 @@ impl Link {
         Ok(())
     }
 
-    /// Runs one step. A panic of the engine is a failure.
-    pub fn step(&mut self, now: Millis, mut events: Vec<Event>, most: usize) -> Checked<Decisions> {
+    /// Runs one step. A panic of the engine is a failure. Leaves the events as the engine got them,
+    /// so that the caller may use their memory again.
+    pub fn step(
+        &mut self,
+        now: Millis,
+        events: &mut Vec<Event>,
+        most: usize,
+    ) -> Checked<Decisions> {
         if let Some(tamper) = &mut self.tamper {
-            tamper.events(now, &mut events);
+            tamper.events(now, events);
         }
-        for event in &events {
+        for event in &events[events.len().saturating_sub(RECENT_MAX)..] {
             self.remember(Recent::Event(now, *event));
         }
         self.events += events.len() as u64;
         let engine = &mut self.engine;
         let mut decisions = Vec::new();
-        let run = || engine.step(now, &events, most, &mut decisions);
+        let run = || engine.step(now, events, most, &mut decisions);
         let outcome = catch_unwind(AssertUnwindSafe(run));
         if let Some(record) = &mut self.record {
-            record.push(Passage::Step(now, events, most));
+            record.push(Passage::Step(now, events.clone(), most));
         }
         if let Err(panic) = outcome {
             return Err(self.explain(Failure::new(Check::Panic, panic_text(&*panic))));
@@ -105,7 +112,7 @@ impl Link {
         if let Some(tamper) = &mut self.tamper {
             tamper.decisions(now, &mut decisions);
         }
-        for decision in &decisions {
+        for decision in &decisions[decisions.len().saturating_sub(RECENT_MAX)..] {
             self.remember(Recent::Decision(*decision));
         }
         Ok(decisions)
@@ -167,40 +174,43 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// Hashes the fields of a decision with FNV-1a: the same on every platform.
 pub fn digest(before: u64, decision: &Decision) -> u64 {
-    let fields: Vec<u64> = match decision {
+    let mix = |fields: &[u64]| fnv(before, fields.iter().flat_map(|field| field.to_le_bytes()));
+    match decision {
         Decision::Grant {
             job,
             ask,
             node,
             locality,
             seq,
-        } => vec![
+        } => mix(&[
             1,
             u64::from(job.0),
             u64::from(ask.0),
             u64::from(node.0),
             *locality as u64,
             *seq,
-        ],
+        ]),
         Decision::Evict {
             job,
             key,
             reason,
             grace_ms,
-        } => vec![
+        } => mix(&[
             2,
             u64::from(job.0),
             *key,
             *reason as u64,
             u64::from(*grace_ms),
-        ],
+        ]),
         Decision::Headroom { job, resource } => {
-            let mut fields = vec![3, u64::from(job.0)];
-            fields.extend(resource.0.map(|amount| amount as u64));
-            fields
+            let mut fields = [0; 2 + RESOURCE_TYPES_MAX];
+            (fields[0], fields[1]) = (3, u64::from(job.0));
+            for (field, amount) in fields[2..].iter_mut().zip(resource.0) {
+                *field = amount as u64;
+            }
+            mix(&fields)
         }
-    };
-    fnv(before, fields.into_iter().flat_map(u64::to_le_bytes))
+    }
 }
 
 /// The FNV-1a hash of no bytes.

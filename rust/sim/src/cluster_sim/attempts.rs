@@ -134,6 +134,7 @@ impl ClusterSim {
         machine.attempts.push(at);
         machine.running[kind] += 1;
         machine.taken += size;
+        self.note_room(node);
         let job = self.job(id);
         job.attempts.insert(key, at);
         job.tasks[kind][index as usize].running += 1;
@@ -396,6 +397,7 @@ impl ClusterSim {
         machine.attempts.retain(|other| *other != at);
         machine.running[kind] -= 1;
         machine.taken -= size;
+        self.note_room(node);
         self.retime(node);
         let held_ms = self.now - started_ms;
         let job = self.job(id);

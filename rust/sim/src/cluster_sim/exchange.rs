@@ -27,16 +27,31 @@ impl ClusterSim {
         recorded.unwrap_or_else(|| slot().times(i64::from(slots)))
     }
 
-    /// Returns whether a node has room for the smallest container of the workload.
+    /// Notes whether a node has room for the smallest container of the workload. To be called for
+    /// every change of its room: a full cluster with pending asks is asked for it at every turn.
+    pub(super) fn note_room(&mut self, node: u32) {
+        let up = self.machines[node as usize].up;
+        let has_room = up && self.smallest.fits_in(&self.free(node));
+        let before = std::mem::replace(&mut self.machines[node as usize].has_room, has_room);
+        self.with_room = self.with_room + u32::from(has_room) - u32::from(before);
+    }
+
     fn has_room(&self, node: u32) -> bool {
-        self.machines[node as usize].up && self.smallest.fits_in(&self.free(node))
+        let machine = &self.machines[node as usize];
+        debug_assert_eq!(
+            machine.has_room,
+            machine.up && self.smallest.fits_in(&self.free(node)),
+            "every change of its room was noted"
+        );
+        machine.has_room
     }
 
     /// Adds a node to the cluster.
     pub(super) fn join_node(&mut self, node: u32) {
-        let hardware = &self.workload.hardware;
+        let hardware = self.workload.hardware;
         let id = NodeId(node);
         self.machines[node as usize].up = true;
+        self.note_room(node);
         self.outbox.push(Event::NodeAdded(NodeFacts {
             node: id,
             host: hardware.host_place(id),
@@ -56,14 +71,17 @@ impl ClusterSim {
     }
 
     fn step(&mut self, last: Option<Event>) -> Checked {
-        let events = std::mem::take(&mut self.outbox).into_iter().chain(last);
-        let heard =
-            events.filter_map(|event| sources::heard(event, |source| self.options.lacks(source)));
-        let events: Vec<Event> = heard.collect();
+        let mut events = std::mem::take(&mut self.outbox);
+        events.extend(last);
+        let lacks = |source| self.options.lacks(source);
+        events.retain_mut(|event| sources::hear(event, lacks));
         if events.is_empty() {
+            self.outbox = events;
             return Ok(());
         }
-        let decisions = self.link.step(self.now, events, DECISIONS_MAX)?;
+        let decisions = self.link.step(self.now, &mut events, DECISIONS_MAX)?;
+        events.clear();
+        self.outbox = events;
         for decision in decisions {
             self.obey(decision)?;
         }
@@ -176,7 +194,7 @@ impl ClusterSim {
         let hardware = &self.workload.hardware;
         let (nodes, heartbeat_ms) = (hardware.nodes, hardware.heartbeat_ms.max(1));
         let pending = !self.link.engine.is_idle();
-        if !pending || !(0..nodes).any(|node| self.has_room(node)) {
+        if !pending || self.with_room == 0 {
             self.reporting = false;
             return Ok(());
         }

@@ -241,6 +241,10 @@ impl ClusterSim {
     fn stop_others(&mut self, id: JobId, kind: usize, index: u32) -> Checked {
         let attempts = &self.attempts;
         let job = self.jobs[id.index()].as_deref().expect("its task is done");
+        // Few tasks have another attempt, and large jobs have thousands to look through.
+        if job.tasks[kind][index as usize].running == 0 {
+            return Ok(());
+        }
         let same = |at: &&usize| (attempts[**at].kind, attempts[**at].index) == (kind, index);
         let others: Vec<usize> = job.attempts.values().filter(same).copied().collect();
         for at in others {

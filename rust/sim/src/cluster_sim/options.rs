@@ -45,6 +45,8 @@ pub struct Options {
     pub tick_ms: Millis,
     /// Time between two samples.
     pub sample_ms: Millis,
+    /// Whether the results keep the samples.
+    pub keep_samples: bool,
     /// Time between two reports of traffic (SW-16).
     pub traffic_ms: Millis,
     /// Time between two reports of progress.
@@ -76,6 +78,7 @@ impl Options {
             check: false,
             tick_ms: heddle_core::engine::TICK_MS,
             sample_ms: 60_000,
+            keep_samples: true,
             traffic_ms: 5_000,
             progress_ms: 5_000,
             predict: false,

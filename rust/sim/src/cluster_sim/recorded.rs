@@ -33,6 +33,7 @@ impl ClusterSim {
         job.record.master_ms.get_or_insert(now);
         job.master_since_ms = now;
         self.machines[node as usize].taken += master.size;
+        self.note_room(node);
         self.tell_launch(id, key, node);
         let due = Due::Master(id, Turn::Ask(key));
         self.agenda.plan(now + master.start_ms, due);
@@ -83,6 +84,7 @@ impl ClusterSim {
         };
         job.record.hold(&size.size, now - job.master_since_ms);
         self.machines[node as usize].taken -= size.size;
+        self.note_room(node);
         self.outbox
             .push(Event::ContainerCompleted { job: id, key, exit });
         self.freed.push(node);
@@ -142,9 +144,11 @@ impl ClusterSim {
                 let all = job.attempts.values().copied();
                 all.filter(move |at| attempts[*at].kind == kind)
             };
-            let starves = job.wanted()[MAP] > 0 && of(MAP).next().is_none();
+            if job.wanted()[MAP] == 0 || of(MAP).next().is_some() {
+                continue;
+            }
             let youngest = of(REDUCE).max_by_key(|at| self.attempts[*at].key);
-            if let (true, Some(at)) = (starves, youngest) {
+            if let Some(at) = youngest {
                 self.end_attempt(at, End::Second)?;
                 let hardware = self.workload.hardware;
                 self.job(id).ramp_down(&hardware);

@@ -58,10 +58,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// Returns the event without the facts that the engine lacks, by source; none if nothing is left of
-/// it.
-pub(super) fn heard(mut event: Event, lacks: impl Fn(Source) -> bool) -> Option<Event> {
-    match &mut event {
+/// Takes from an event the facts that the engine lacks, by source. Returns whether anything is left
+/// of it.
+pub(super) fn hear(event: &mut Event, lacks: impl Fn(Source) -> bool) -> bool {
+    match event {
         Event::JobHints { hints, .. } => {
             if lacks(Source::Totals) {
                 hints.tasks = [None; 2];
@@ -75,15 +75,15 @@ pub(super) fn heard(mut event: Event, lacks: impl Fn(Source) -> bool) -> Option<
                 hints.shuffle_per_mille = None;
                 hints.task_ms = [None; 2];
             }
-            (*hints != JobHints::default()).then_some(event)
+            *hints != JobHints::default()
         }
-        Event::InputBlocks { .. } if lacks(Source::Blocks) => None,
-        Event::Task { .. } if lacks(Source::Progress) => None,
-        Event::JobCounters { .. } if lacks(Source::Counters) => None,
+        Event::InputBlocks { .. } => !lacks(Source::Blocks),
+        Event::Task { .. } => !lacks(Source::Progress),
+        Event::JobCounters { .. } => !lacks(Source::Counters),
         // The ends are in YARN's books.
-        Event::ContainerLaunched { .. } if lacks(Source::Lengths) => None,
-        Event::RackTraffic { .. } if lacks(Source::Traffic) => None,
-        Event::NodeLoad { .. } if lacks(Source::NodeLoad) => None,
-        _ => Some(event),
+        Event::ContainerLaunched { .. } => !lacks(Source::Lengths),
+        Event::RackTraffic { .. } => !lacks(Source::Traffic),
+        Event::NodeLoad { .. } => !lacks(Source::NodeLoad),
+        _ => true,
     }
 }

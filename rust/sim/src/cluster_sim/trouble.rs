@@ -121,6 +121,7 @@ impl ClusterSim {
         self.tell_unreported(node);
         self.lose_masters(node)?;
         self.machines[node as usize].up = false;
+        self.note_room(node);
         self.machines[node as usize].told_load = None;
         self.outbox.push(Event::NodeRemoved(NodeId(node)));
         let back_ms = self.options.trouble.node_back_ms.max(1);
@@ -175,6 +176,7 @@ impl ClusterSim {
             let machine = &mut self.machines[node as usize];
             machine.foreign = share as f64 / f64::from(slots);
             machine.foreign_slots = share as u32;
+            self.note_room(node);
             self.retime(node);
             self.load_changed(node);
         }

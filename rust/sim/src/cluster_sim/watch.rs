@@ -43,6 +43,9 @@ impl ClusterSim {
     }
 
     pub(super) fn sample(&mut self) {
+        if !self.options.keep_samples {
+            return;
+        }
         let mut sample = Sample {
             at_ms: self.now,
             jobs: self.active.len() as u32,

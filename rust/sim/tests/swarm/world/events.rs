@@ -60,7 +60,7 @@ impl World {
         self.judge(decisions, heartbeat)
     }
 
-    fn step(&mut self, events: Vec<Event>, most: usize) -> Checked<Vec<Decision>> {
+    fn step(&mut self, mut events: Vec<Event>, most: usize) -> Checked<Vec<Decision>> {
         let back_ms = match self.options.features.freezes && !self.draining {
             true => self.random.pick(&[0, 0, 1, 700]),
             false => 0,
@@ -68,7 +68,7 @@ impl World {
         // The engine's clock never goes back, whatever time it is given.
         let given = self.clock() - back_ms;
         self.engine_now = self.engine_now.max(given);
-        let decisions = self.link.step(given, events, most)?;
+        let decisions = self.link.step(given, &mut events, most)?;
         if self.options.checks.invariants {
             let invariants = self.link.engine.check_invariants();
             invariants.map_err(|broken| Failure::new(Check::Invariants, broken))?;

@@ -5,7 +5,8 @@
 //! `cargo bench -p heddle-core --bench heartbeat [-- PRESET...]` measures every preset with 10 and
 //! with 5,000 jobs, including ticks (`heartbeat/presets.rs`). Unless presets are named, it then
 //! measures the default one in separate situations. `-- explain [PRESET...]` measures the cost of
-//! keeping decisions (`heartbeat/explain.rs`), and `-- entitle` that of entitlements at heartbeats.
+//! keeping decisions (`heartbeat/explain.rs`), `-- entitle` that of entitlements at heartbeats, and
+//! `-- ticks [ORDER...]` ticks of a large cluster (`heartbeat/ticks.rs`).
 
 // Benchmarks may read the clock.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -16,6 +17,8 @@ mod common;
 mod explain;
 #[path = "heartbeat/presets.rs"]
 mod presets;
+#[path = "heartbeat/ticks.rs"]
+mod ticks;
 
 use common::{host_of, plain_ask, rack_place};
 use heddle_core::catalogue::PRESETS;
@@ -210,6 +213,9 @@ fn main() {
     let chosen: Vec<String> = chosen.into_iter().filter(|arg| arg != "--bench").collect();
     if chosen == ["entitle"] {
         return entitlements_at_heartbeats();
+    }
+    if chosen.first().is_some_and(|first| first == "ticks") {
+        return ticks::run(&chosen[1..]);
     }
     let (explain, chosen): (Vec<String>, Vec<String>) =
         chosen.into_iter().partition(|arg| arg == "explain");

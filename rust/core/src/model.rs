@@ -9,6 +9,7 @@ pub mod job;
 pub(crate) mod launch;
 pub(crate) mod lengths;
 pub(crate) mod line;
+pub(crate) mod noted;
 pub mod placement;
 pub(crate) mod programs;
 pub mod queue;

@@ -27,7 +27,21 @@ impl Engine {
         self.check_users()?;
         self.check_backlog()?;
         self.check_places()?;
-        self.check_classes()
+        self.check_classes()?;
+        self.check_notes()
+    }
+
+    /// What ticks need of the jobs is as the jobs have it, unless it is due to be renewed.
+    fn check_notes(&self) -> Result<(), String> {
+        let mut there = Vec::new();
+        for id in (0..self.cluster.jobs_end()).map(JobId) {
+            let job = self.cluster.job(id);
+            there.extend(job.map(|job| job.facts.job));
+            if !self.cluster.noted().is_right(id, job) {
+                return Err(format!("the note of job {} is out of date", id.0));
+            }
+        }
+        same("jobs that are there", &self.cluster.job_ids(), &&there[..])
     }
 
     /// Every container with its job: the live ones and the grants in flight.

@@ -5,11 +5,12 @@ use super::{Engine, Subject};
 use crate::config::By;
 use crate::model::change::Change;
 use crate::model::job::{Ask, Job};
+use crate::model::noted::{Tell, keeps_reduces};
 use crate::model::share_tree::{ShareNode, ShareTree};
 use crate::words::event::{Decision, Event};
 use crate::words::ids::{JobId, PartitionId, QueueId};
-use crate::words::kind::Kind;
-use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::words::keys::ShareNodeId;
+use crate::words::resource::Resource;
 use std::collections::BTreeSet;
 use std::iter::once;
 
@@ -51,7 +52,17 @@ impl Engine {
             tree.dominant = self.setup.config.dominant;
             tree.clear_demands();
         }
-        for job in self.cluster.jobs().filter(|job| job.runnable) {
+        // Where labels have trees of their own, an ask counts in that of its label.
+        let labelled = !trees.is_empty();
+        if !labelled {
+            self.cluster.renew_notes();
+            let wants = self.cluster.noted().wants().iter();
+            for want in wants.filter(|want| !want.amount.is_zero()) {
+                self.tree.node_mut(want.leaf).demand += want.amount;
+            }
+        }
+        let apart = self.cluster.jobs().filter(|job| labelled && job.runnable);
+        for job in apart {
             let may_run = |ask: &&Ask| !job.over.on(ask.facts.partition);
             for ask in job.pending().filter(may_run) {
                 let tree = trees.get_mut(&ask.facts.partition);
@@ -69,14 +80,50 @@ impl Engine {
     }
 
     fn tell_headrooms(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
-        let start = jobs.partition_point(|job| job.0 < self.headroom_from);
-        self.headroom_from = 0;
-        for id in jobs[start..].iter().chain(&jobs[..start]) {
-            if !self.tell_headroom(*id, decisions_max, decisions) {
+        self.cluster.renew_notes();
+        let mut rooms = vec![None; self.tree.len()];
+        let from = std::mem::take(&mut self.headroom_from);
+        let jobs = self.cluster.job_ids();
+        let (start, end) = (jobs.partition_point(|job| job.0 < from), jobs.len());
+        for at in (start..end).chain(0..start) {
+            let id = self.cluster.job_ids()[at];
+            let tell = *self.cluster.noted().tell(id).expect("notes were renewed");
+            self.subject.set(Some(Subject::Job(id)));
+            let headroom = match self.room_of_leaf(&tell, &mut rooms) {
+                Some(room) => room.component_max(&tell.least),
+                None => self.headroom(self.cluster.job(id).expect("it has a note")),
+            };
+            self.subject.set(None);
+            if tell.told == Some(headroom) {
+                continue;
+            }
+            if !self.tell_of_headroom(id, headroom, decisions_max, decisions) {
                 // The next tick resumes here, so that every job has its turn.
                 self.headroom_from = id.0;
                 return;
+            }
+        }
+    }
+
+    /// `headroom` where it is the same for all jobs of a leaf that ask for nodes of one label,
+    /// apart from what a job needs for its reduces. `rooms` keeps it by leaf.
+    fn room_of_leaf(
+        &self,
+        tell: &Tell,
+        rooms: &mut [Option<(PartitionId, Resource)>],
+    ) -> Option<Resource> {
+        let label = tell.label.filter(|_| !self.partitioned)?;
+        if self.users.are_limited() {
+            return None;
+        }
+        let kept = &mut rooms[tell.leaf.index()];
+        match *kept {
+            Some((of, room)) if of == label => Some(room),
+            _ => {
+                let free = self.free_on(label);
+                let room = self.in_steps(tell.leaf, &limited(free, &self.tree, tell.leaf));
+                *kept = Some((label, room));
+                Some(room)
             }
         }
     }
@@ -93,17 +140,22 @@ impl Engine {
         self.subject.set(Some(Subject::Job(id)));
         let headroom = self.headroom(job);
         self.subject.set(None);
-        if job.headroom == Some(headroom) {
-            return true;
-        }
+        job.headroom == Some(headroom)
+            || self.tell_of_headroom(id, headroom, decisions_max, decisions)
+    }
+
+    fn tell_of_headroom(
+        &mut self,
+        id: JobId,
+        headroom: Resource,
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+    ) -> bool {
         if decisions.len() >= decisions_max {
             self.cut = true;
             return false;
         }
-        self.cluster
-            .job_mut(id)
-            .expect("it was found above")
-            .headroom = Some(headroom);
+        self.cluster.set_headroom(id, headroom);
         decisions.push(Decision::Headroom {
             job: id,
             resource: headroom,
@@ -153,17 +205,18 @@ impl Engine {
                 return room.component_max(&keeps_reduces(job));
             }
         }
-        let mut room = self.room_for(job, labels);
-        let leaf = self.tree.node(job.leaf);
-        if leaf.is_stock_fair() {
-            room = of_share(leaf, self.divides_all_types(leaf.queue), &room);
-        } else {
-            let step = &self.setup.minimum_allocation;
-            for i in 0..RESOURCE_TYPES_MAX {
-                room.0[i] -= room[i] % step[i].max(1);
-            }
-        }
+        let room = self.in_steps(job.leaf, &self.room_for(job, labels));
         room.component_max(&keeps_reduces(job))
+    }
+
+    /// The part of a room that jobs of a leaf are told.
+    fn in_steps(&self, leaf: ShareNodeId, room: &Resource) -> Resource {
+        let leaf = self.tree.node(leaf);
+        if leaf.is_stock_fair() {
+            return of_share(leaf, self.divides_all_types(leaf.queue), room);
+        }
+        let step = &self.setup.minimum_allocation;
+        Resource(std::array::from_fn(|i| room[i] - room[i] % step[i].max(1)))
     }
 
     /// Whether applications of a leaf share by dominant resource, so that in YARN's Fair Scheduler
@@ -177,35 +230,34 @@ impl Engine {
     /// that it asks for, or asked for last. Where labels have limits of their own, the sum of what
     /// each leaves.
     fn room_for(&self, job: &Job, labels: BTreeSet<PartitionId>) -> Resource {
-        let limited = |free: Resource, tree: &ShareTree| {
-            tree.path_up(job.leaf).fold(free, |room, at| {
-                let node = tree.node(at);
-                room.component_min(&node.max_share.minus_or_zero(&node.used))
-            })
-        };
         let of_user = |room: Resource, label| match self.user_bound(job, label, false) {
             Some(user) => room.component_min(&user.limit.minus_or_zero(&user.used)),
             None => room,
         };
         if !self.partitioned {
-            let room = limited(self.free_for(job, &labels), &self.tree);
+            let room = limited(self.free_for(job, &labels), &self.tree, job.leaf);
             return of_user(room, PartitionId::DEFAULT);
         }
         labels.into_iter().fold(Resource::ZERO, |sum, label| {
             let free = self.free_for(job, &BTreeSet::from([label]));
-            let room = limited(free, self.tree_of(label));
+            let room = limited(free, self.tree_of(label), job.leaf);
             let of_capacity = self.headroom_of_user(job, label, || free);
             sum + of_capacity.unwrap_or_else(|| of_user(room, label))
         })
     }
 
+    /// The free room on nodes with a label.
+    fn free_on(&self, label: PartitionId) -> Resource {
+        let room = self.cluster.label_rooms().get(&label);
+        room.map_or(Resource::ZERO, |room| {
+            room.capacity.minus_or_zero(&room.used)
+        })
+    }
+
     /// The free room on nodes with some labels, without the nodes that a job has blacklisted.
     fn free_for(&self, job: &Job, labels: &BTreeSet<PartitionId>) -> Resource {
-        let rooms = self.cluster.label_rooms();
-        let rooms = labels.iter().filter_map(|label| rooms.get(label));
-        let mut free = rooms.fold(Resource::ZERO, |sum, room| {
-            sum + room.capacity.minus_or_zero(&room.used)
-        });
+        let rooms = labels.iter().map(|label| self.free_on(*label));
+        let mut free = rooms.fold(Resource::ZERO, |sum, room| sum + room);
         if !job.blacklist.is_empty() {
             let shunned = self.cluster.nodes().filter(|node| {
                 let facts = &node.facts;
@@ -220,6 +272,14 @@ impl Engine {
         }
         free
     }
+}
+
+/// The part of a room within the limits of a leaf and of the queues above it.
+fn limited(room: Resource, tree: &ShareTree, leaf: ShareNodeId) -> Resource {
+    tree.path_up(leaf).fold(room, |room, at| {
+        let node = tree.node(at);
+        room.component_min(&node.max_share.minus_or_zero(&node.used))
+    })
 }
 
 /// The labels that a job asks for, or asked for last.
@@ -244,38 +304,4 @@ fn of_share(leaf: &ShareNode, all_types: bool, room: &Resource) -> Resource {
         room.memory_mb().min(left.memory_mb()),
         room.vcores().min(vcores),
     )
-}
-
-/// The headroom below which MapReduce's ApplicationMaster would kill its own reduces.
-///
-/// With reduces running, maps pending and none running, the master wants room for a map beside the
-/// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`). It judges by the
-/// answer to the very call in which it asks for the map, so it must know the headroom before:
-/// - while no map is pending, because a running one may fail;
-/// - while maps are pending and one runs, because the master may hear of its end before it hears
-///   what follows from that.
-///
-/// While maps are pending and more than one runs, the master kills nothing, and with this headroom
-/// it would plan too many reduces.
-fn keeps_reduces(job: &Job) -> Resource {
-    let pending = job.pending_of(Kind::Map) > 0;
-    if job.running[Kind::Reduce as usize] == 0 || job.running[Kind::Map as usize] > 1 && pending {
-        return Resource::ZERO;
-    }
-    let (mut map, mut reduce) = (Resource::ZERO, Resource::ZERO);
-    let mut reduces = Resource::ZERO;
-    for ask in job.asks.iter().flatten() {
-        match job.kind(ask.facts.priority) {
-            // Served asks count too: the master may ask for their tasks again.
-            Kind::Map => map = map.component_max(&ask.facts.resource),
-            Kind::Reduce => {
-                reduce = reduce.component_max(&ask.facts.resource);
-                reduces += ask.facts.resource.times(i64::from(ask.facts.count));
-            }
-            Kind::Other => {}
-        }
-    }
-    // After a restart the size of maps may be unknown, but they are hardly larger than reduces.
-    let map = if map.is_zero() { reduce } else { map };
-    map + reduces
 }

@@ -162,6 +162,11 @@ impl UserBooks {
         self.touch(id);
     }
 
+    /// Whether any queue limits its users.
+    pub(super) fn are_limited(&self) -> bool {
+        self.limited
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         self.touched.is_empty() && self.stale.is_empty() && self.grown.is_empty()
     }

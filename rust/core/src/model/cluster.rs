@@ -5,6 +5,7 @@
 
 use super::job::Job;
 use super::launch::LaunchOverhead;
+use super::noted::Noted;
 use super::queue::Queues;
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
@@ -46,6 +47,10 @@ pub struct Cluster {
     /// The nodes of each host, by its place.
     hosts: BTreeMap<PlaceId, BTreeSet<NodeId>>,
     jobs: Vec<Option<Box<Job>>>,
+    /// The jobs that there are, in order of id: few of many that have been.
+    live: Vec<JobId>,
+    /// What ticks need of the jobs.
+    noted: Noted,
     /// The queues and what they may use.
     pub queues: Queues,
     /// By place: whether a node has named it as its rack.
@@ -96,7 +101,12 @@ impl Cluster {
 
     /// Every job, in order of id.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.jobs.iter().filter_map(Option::as_deref)
+        self.live.iter().filter_map(|id| self.job(*id))
+    }
+
+    /// The ids of all jobs, in order.
+    pub(crate) fn job_ids(&self) -> &[JobId] {
+        &self.live
     }
 
     /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By
@@ -121,7 +131,29 @@ impl Cluster {
     }
 
     pub(crate) fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        self.jobs.get_mut(id.index())?.as_deref_mut()
+        let job = self.jobs.get_mut(id.index())?.as_deref_mut()?;
+        self.noted.change(id);
+        Some(job)
+    }
+
+    /// The extracts of jobs for ticks, as of the last `renew_notes`.
+    pub(crate) fn noted(&self) -> &Noted {
+        &self.noted
+    }
+
+    /// Brings them up to date.
+    pub(crate) fn renew_notes(&mut self) {
+        let jobs = &self.jobs;
+        self.noted
+            .renew(|id| jobs.get(id.index()).and_then(Option::as_deref));
+    }
+
+    /// Notes the headroom that a job was told.
+    pub(crate) fn set_headroom(&mut self, id: JobId, headroom: Resource) {
+        if let Some(job) = self.jobs.get_mut(id.index()).and_then(Option::as_deref_mut) {
+            job.headroom = Some(headroom);
+            self.noted.told(id, headroom);
+        }
     }
 
     /// Adds a node; returns false if the id is taken.
@@ -200,13 +232,21 @@ impl Cluster {
     }
 
     pub(crate) fn add_job(&mut self, job: Job) {
-        let index = job.facts.job.index();
+        let (id, index) = (job.facts.job, job.facts.job.index());
+        if let Err(at) = self.live.binary_search(&id) {
+            self.live.insert(at, id);
+        }
+        self.noted.change(id);
         put(&mut self.jobs, index, Box::new(job));
         self.job_count += 1;
     }
 
     pub(crate) fn remove_job(&mut self, id: JobId) -> Option<Box<Job>> {
         let job = self.jobs.get_mut(id.index())?.take()?;
+        if let Ok(at) = self.live.binary_search(&id) {
+            self.live.remove(at);
+        }
+        self.noted.change(id);
         self.job_count -= 1;
         Some(job)
     }

@@ -90,7 +90,8 @@ fn divide(
     most: fn(&ShareNode) -> Resource,
 ) -> Vec<Resource> {
     let mut shares = vec![Resource::ZERO; siblings.len()];
-    for i in 0..RESOURCE_TYPES_MAX {
+    // Of types that are not there nobody gets anything; most clusters have two of eight.
+    for i in (0..RESOURCE_TYPES_MAX).filter(|i| total[*i] > 0) {
         let claims = claims(tree, siblings, i, most);
         for (sibling, amount) in waterfill(total[i], &claims).into_iter().enumerate() {
             shares[sibling].0[i] = amount;

@@ -1,0 +1,190 @@
+//! What ticks need of every job, kept close together. A tick looks at all jobs twice a second, and
+//! few have changed since: to walk through the jobs themselves would take as long as the memory
+//! takes to bring their asks and containers.
+
+use super::job::{Ask, Job};
+use crate::words::ids::{JobId, PartitionId};
+use crate::words::keys::ShareNodeId;
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
+
+/// Extracts of all jobs, and which of them are out of date.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// By job: the place of its extracts, if it has any. Numbers of jobs may rise without end.
+    places: Vec<Option<u32>>,
+    wants: Vec<Want>,
+    tells: Vec<Tell>,
+    /// Places of jobs that have gone.
+    free: Vec<u32>,
+    /// The jobs that may have changed since, each once, and by job whether it is among them.
+    changed: Vec<JobId>,
+    is_changed: Vec<bool>,
+}
+
+/// What a job asks for and may have, wherever it may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Want {
+    pub(crate) leaf: ShareNodeId,
+    pub(crate) amount: Resource,
+}
+
+/// What its headroom depends on, and the one that it was told last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tell {
+    pub(crate) leaf: ShareNodeId,
+    /// The only label that matters to it. None if there are several, or if it excludes nodes.
+    pub(crate) label: Option<PartitionId>,
+    /// See `keeps_reduces`.
+    pub(crate) least: Resource,
+    pub(crate) told: Option<Resource>,
+}
+
+impl Noted {
+    /// Notes that a job may change, has come, or has gone.
+    pub(super) fn change(&mut self, id: JobId) {
+        let at = id.index();
+        if self.is_changed.len() <= at {
+            self.is_changed.resize(at + 1, false);
+        }
+        if !std::mem::replace(&mut self.is_changed[at], true) {
+            self.changed.push(id);
+        }
+    }
+
+    /// Brings the extracts up to date.
+    pub(super) fn renew<'a>(&mut self, job: impl Fn(JobId) -> Option<&'a Job>) {
+        let mut changed = std::mem::take(&mut self.changed);
+        for id in changed.drain(..) {
+            self.is_changed[id.index()] = false;
+            match job(id) {
+                Some(job) => self.keep(id, Want::of(job), Tell::of(job)),
+                None => self.forget(id),
+            }
+        }
+        // Put back for its memory.
+        self.changed = changed;
+    }
+
+    fn keep(&mut self, id: JobId, want: Want, tell: Tell) {
+        if self.places.len() <= id.index() {
+            self.places.resize(id.index() + 1, None);
+        }
+        let place = self.places[id.index()].or_else(|| self.free.pop());
+        let place = place.unwrap_or(self.wants.len() as u32);
+        self.places[id.index()] = Some(place);
+        if place as usize == self.wants.len() {
+            self.wants.push(want);
+            self.tells.push(tell);
+        } else {
+            self.wants[place as usize] = want;
+            self.tells[place as usize] = tell;
+        }
+    }
+
+    fn forget(&mut self, id: JobId) {
+        if let Some(place) = self.places.get_mut(id.index()).and_then(Option::take) {
+            self.wants[place as usize].amount = Resource::ZERO;
+            self.free.push(place);
+        }
+    }
+
+    /// What jobs want, in no order; some are of jobs that have gone, and nothing.
+    pub(crate) fn wants(&self) -> &[Want] {
+        &self.wants
+    }
+
+    fn place(&self, id: JobId) -> Option<usize> {
+        let place = self.places.get(id.index()).copied().flatten();
+        place.map(|place| place as usize)
+    }
+
+    /// What the headroom of a job depends on, if it is there.
+    pub(crate) fn tell(&self, id: JobId) -> Option<&Tell> {
+        self.place(id).map(|place| &self.tells[place])
+    }
+
+    /// Notes the headroom that a job was told. Nothing else of it changes.
+    pub(super) fn told(&mut self, id: JobId, headroom: Resource) {
+        if let Some(place) = self.place(id) {
+            self.tells[place].told = Some(headroom);
+        }
+    }
+
+    /// Whether the extract of a job is as it would be made now, or known to be out of date. For
+    /// tests.
+    pub(crate) fn is_right(&self, id: JobId, job: Option<&Job>) -> bool {
+        let kept = self.place(id).map(|at| (self.wants[at], self.tells[at]));
+        let late = self.is_changed.get(id.index()).is_some_and(|late| *late);
+        late || kept == job.map(|job| (Want::of(job), Tell::of(job)))
+    }
+}
+
+impl Want {
+    fn of(job: &Job) -> Want {
+        let may_run = |ask: &&Ask| !job.over.on(ask.facts.partition);
+        let asks = job.pending().filter(|ask| job.runnable && may_run(ask));
+        let wanted = |ask: &Ask| ask.facts.resource.times(i64::from(ask.facts.count));
+        Want {
+            leaf: job.leaf,
+            amount: asks.fold(Resource::ZERO, |sum, ask| sum + wanted(ask)),
+        }
+    }
+}
+
+impl Tell {
+    fn of(job: &Job) -> Tell {
+        Tell {
+            leaf: job.leaf,
+            label: only_label(job).filter(|_| job.blacklist.is_empty()),
+            least: keeps_reduces(job),
+            told: job.headroom,
+        }
+    }
+}
+
+/// The label that a job asks for, or asked for last; none if there are several.
+fn only_label(job: &Job) -> Option<PartitionId> {
+    let label = |ask: &Ask| ask.facts.partition;
+    let mut pending = job.pending().map(label);
+    let Some(first) = pending.next() else {
+        let mut asked = job.asks.iter().flatten().map(|ask| label(ask));
+        let first = asked.next().unwrap_or(PartitionId::DEFAULT);
+        return asked.all(|other| other == first).then_some(first);
+    };
+    pending.all(|other| other == first).then_some(first)
+}
+
+/// The headroom below which MapReduce's ApplicationMaster would kill its own reduces.
+///
+/// With reduces running, maps pending and none running, the master wants room for a map beside the
+/// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`). It judges by the
+/// answer to the very call in which it asks for the map, so it must know the headroom before:
+/// - while no map is pending, because a running one may fail;
+/// - while maps are pending and one runs, because the master may hear of its end before it hears
+///   what follows from that.
+///
+/// While maps are pending and more than one runs, the master kills nothing, and with this headroom
+/// it would plan too many reduces.
+pub(crate) fn keeps_reduces(job: &Job) -> Resource {
+    let [maps, reduces] = [Kind::Map, Kind::Reduce].map(|kind| job.running[kind as usize]);
+    if reduces == 0 || maps > 1 && job.pending_of(Kind::Map) > 0 {
+        return Resource::ZERO;
+    }
+    let (mut map, mut reduce) = (Resource::ZERO, Resource::ZERO);
+    let mut reduces = Resource::ZERO;
+    for ask in job.asks.iter().flatten() {
+        match job.kind(ask.facts.priority) {
+            // Served asks count too: the master may ask for their tasks again.
+            Kind::Map => map = map.component_max(&ask.facts.resource),
+            Kind::Reduce => {
+                reduce = reduce.component_max(&ask.facts.resource);
+                reduces += ask.facts.resource.times(i64::from(ask.facts.count));
+            }
+            Kind::Other => {}
+        }
+    }
+    // After a restart the size of maps may be unknown, but they are hardly larger than reduces.
+    let map = if map.is_zero() { reduce } else { map };
+    map + reduces
+}

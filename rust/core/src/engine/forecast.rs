@@ -31,7 +31,7 @@ impl Engine {
     /// Predicts all jobs in the leaves that `wanted` picks, in order of leaves.
     pub(super) fn predictions(&self, wanted: impl Fn(ShareNodeId) -> bool) -> Vec<Prediction> {
         let mut leaves: BTreeMap<ShareNodeId, Vec<Work>> = BTreeMap::new();
-        for job in self.cluster.jobs().filter(|job| wanted(job.leaf)) {
+        for job in self.cluster.jobs_of(wanted) {
             let work = self.predictor.work(job, self.now);
             leaves.entry(job.leaf).or_default().push(work);
         }

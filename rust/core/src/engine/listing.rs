@@ -147,8 +147,9 @@ impl Engine {
         // Whether the text is in the path, by queue that may be seen.
         let seen: BTreeMap<QueueId, bool> = seen
             .map(|queue| {
-                let path = queue.config.path.to_lowercase();
-                (queue.id, path.contains(&wanted.text))
+                let path = || queue.config.path.to_lowercase();
+                let has_text = wanted.text.is_empty() || path().contains(&wanted.text);
+                (queue.id, has_text)
             })
             .collect();
         let jobs = self.cluster.jobs().filter(|job| {

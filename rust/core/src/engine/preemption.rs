@@ -235,14 +235,13 @@ impl Engine {
                 named.push((victim, container.node));
             }
         }
-        if for_asks {
-            for job in self.cluster.jobs() {
-                for (key, container) in &job.containers {
-                    if let Some(room) = freed.get_mut(&container.node)
-                        && self.evicting.contains(&(job.facts.job, *key))
-                    {
-                        *room += container.resource;
-                    }
+        if for_asks && !named.is_empty() {
+            for (job, key) in &self.evicting {
+                let job = self.cluster.job(*job);
+                if let Some(container) = job.and_then(|job| job.containers.get(key))
+                    && let Some(room) = freed.get_mut(&container.node)
+                {
+                    *room += container.resource;
                 }
             }
             named.retain(|(victim, node)| self.serves_another(victim.job, *node, &freed[node]));

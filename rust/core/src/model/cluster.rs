@@ -9,7 +9,8 @@ use super::noted::Noted;
 use super::queue::Queues;
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
-use crate::words::keys::POOLS;
+use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,6 +108,26 @@ impl Cluster {
     /// The ids of all jobs, in order.
     pub(crate) fn job_ids(&self) -> &[JobId] {
         &self.live
+    }
+
+    /// Every job of the leaves that `wanted` picks, in order of id. Looks only at these.
+    pub(crate) fn jobs_of(
+        &self,
+        wanted: impl Fn(ShareNodeId) -> bool,
+    ) -> impl Iterator<Item = &Job> {
+        let leaf = |id: JobId| {
+            let kept = self.noted.leaf(id);
+            kept.or_else(|| self.job(id).map(|job| job.leaf))
+        };
+        let picked = move |id: &&JobId| leaf(**id).is_some_and(&wanted);
+        let ids = self.live.iter().filter(picked);
+        ids.filter_map(|id| self.job(*id))
+    }
+
+    /// `Job::pending_of` each kind, for a look at all jobs.
+    pub(crate) fn pending(&self, job: &Job) -> [u32; 3] {
+        let kept = self.noted.pending(job.facts.job);
+        kept.unwrap_or_else(|| Kind::ALL.map(|kind| job.pending_of(kind)))
     }
 
     /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By

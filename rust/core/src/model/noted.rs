@@ -22,11 +22,14 @@ pub(crate) struct Noted {
     is_changed: Vec<bool>,
 }
 
-/// What a job asks for and may have, wherever it may run.
+/// What a job asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub(crate) leaf: ShareNodeId,
+    /// What of it the job may have, wherever it may run.
     pub(crate) amount: Resource,
+    /// `Job::pending_of` each kind.
+    pending: [u32; 3],
 }
 
 /// What its headroom depends on, and the one that it was told last.
@@ -104,6 +107,22 @@ impl Noted {
         self.place(id).map(|place| &self.tells[place])
     }
 
+    /// What of a job's extracts is up to date.
+    fn current(&self, id: JobId) -> Option<&Want> {
+        let late = self.is_changed.get(id.index()).is_none_or(|late| *late);
+        self.place(id).filter(|_| !late).map(|at| &self.wants[at])
+    }
+
+    /// The leaf of a job, if it is up to date.
+    pub(super) fn leaf(&self, id: JobId) -> Option<ShareNodeId> {
+        self.current(id).map(|want| want.leaf)
+    }
+
+    /// `Job::pending_of` each kind, if it is up to date.
+    pub(super) fn pending(&self, id: JobId) -> Option<[u32; 3]> {
+        self.current(id).map(|want| want.pending)
+    }
+
     /// Notes the headroom that a job was told. Nothing else of it changes.
     pub(super) fn told(&mut self, id: JobId, headroom: Resource) {
         if let Some(place) = self.place(id) {
@@ -128,6 +147,7 @@ impl Want {
         Want {
             leaf: job.leaf,
             amount: asks.fold(Resource::ZERO, |sum, ask| sum + wanted(ask)),
+            pending: Kind::ALL.map(|kind| job.pending_of(kind)),
         }
     }
 }

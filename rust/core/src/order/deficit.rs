@@ -378,7 +378,7 @@ impl Deficit {
             let Some(entry) = self.jobs.get(job.facts.job) else {
                 continue;
             };
-            let waiting = self.waiting(job, entry);
+            let waiting = self.waiting(job, entry, world.cluster.pending(job));
             let new_since_ms = match self.new_from_start {
                 true => entry.started_ms.unwrap_or(world.now),
                 false => entry.submitted_ms,
@@ -403,8 +403,7 @@ impl Deficit {
 
     /// Returns how many more tasks a job wants and may have, by kind of slots. Tasks beyond its own
     /// limit are no demand; otherwise its deficit would grow without end.
-    fn waiting(&self, job: &Job, entry: &Entry) -> [u32; POOLS] {
-        let mut by_kind = Kind::ALL.map(|kind| job.pending_of(kind));
+    fn waiting(&self, job: &Job, entry: &Entry, mut by_kind: [u32; 3]) -> [u32; POOLS] {
         if by_kind[Kind::Reduce as usize] > 0 && !self.reduces_may_start(job, entry) {
             by_kind[Kind::Reduce as usize] = 0;
         }

@@ -48,6 +48,8 @@ pub struct Plot {
     pub axes: [String; 2],
     /// Its lines.
     pub lines: Vec<Line>,
+    /// Whether both axes are logarithmic. Points must then be above 0.
+    pub logarithmic: bool,
 }
 
 impl Plot {
@@ -56,7 +58,23 @@ impl Plot {
         Plot {
             title: title.to_string(),
             axes: [x.to_string(), y.to_string()],
-            lines: Vec::new(),
+            ..Plot::default()
+        }
+    }
+
+    /// The same with logarithmic axes.
+    pub fn logarithmic(self) -> Plot {
+        Plot {
+            logarithmic: true,
+            ..self
+        }
+    }
+
+    /// Where a point is drawn, in the units of the axes or in powers of ten.
+    fn place(&self, point: (f64, f64)) -> (f64, f64) {
+        match self.logarithmic {
+            true => (point.0.log10(), point.1.log10()),
+            false => point,
         }
     }
 
@@ -67,7 +85,8 @@ impl Plot {
     }
 
     fn span(&self, part: fn(&(f64, f64)) -> f64) -> std::ops::Range<f64> {
-        let values = || self.lines.iter().flat_map(|line| &line.points).map(part);
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let values = || points().map(|point| part(&self.place(*point)));
         let least = values().fold(f64::INFINITY, f64::min);
         let most = values().fold(f64::NEG_INFINITY, f64::max);
         match least.is_finite() {
@@ -87,6 +106,14 @@ impl Plot {
         drawn.map_err(|error| format!("{}: {error}", path.display()))
     }
 
+    /// Where the upright axis begins: at 0, or at the lowest point's power of ten.
+    fn floor(&self, lowest: f64) -> f64 {
+        match self.logarithmic {
+            true => lowest.floor(),
+            false => lowest.min(0.0),
+        }
+    }
+
     fn draw(
         &self,
         area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
@@ -98,19 +125,24 @@ impl Plot {
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(70)
-            .build_cartesian_2d(x, y.start.min(0.0)..y.end)?;
-        chart
-            .configure_mesh()
-            .x_desc(&self.axes[0])
-            .y_desc(&self.axes[1])
-            .draw()?;
+            .build_cartesian_2d(x, self.floor(y.start)..y.end)?;
+        let mut mesh = chart.configure_mesh();
+        mesh.x_desc(&self.axes[0]).y_desc(&self.axes[1]);
+        if self.logarithmic {
+            let written = |power: &f64| format!("{:.3}", 10f64.powf(*power)).replace(".000", "");
+            mesh.x_label_formatter(&written)
+                .y_label_formatter(&written)
+                .draw()?;
+        } else {
+            mesh.draw()?;
+        }
         let grey = RGBColor(140, 140, 140);
         for (i, line) in self.lines.iter().enumerate() {
             let colour = match line.quoted {
                 true => grey.to_rgba(),
                 false => Palette99::pick(i).to_rgba(),
             };
-            let points = line.points.iter().copied();
+            let points = line.points.iter().map(|point| self.place(*point));
             let drawn = match line.quoted {
                 true => chart.draw_series(points.map(|at| Circle::new(at, 4, colour.filled())))?,
                 false => chart.draw_series(LineSeries::new(points, colour))?,

@@ -365,7 +365,7 @@ public class LinksTest {
     return sent;
   }
 
-  /** Small jobs of another user, two in a period at most: the links are in use. */
+  /** Small jobs of another user; at most two begin in a period. The links are in use. */
   private static final class Traffic extends Thread implements AutoCloseable {
     private final String name;
     private final int most;
@@ -410,7 +410,7 @@ public class LinksTest {
             CLUSTER.assertSucceeds(job);
           }
           ended++;
-          // Each period has a shuffle in it; more would only keep processors busy.
+          // One shuffle fills the links for a period; more would only keep processors busy.
           while (!closing && ended < most
               && System.nanoTime() - begunNanos < PERIOD_MS / 2 * 1_000_000L) {
             Thread.sleep(100);

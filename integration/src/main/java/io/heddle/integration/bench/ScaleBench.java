@@ -10,7 +10,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.file.Path;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.util.ArrayList;
@@ -61,16 +63,22 @@ final class ScaleBench {
       out.println("Policy " + policy.label);
       print(rows);
       runs.addAll(rows);
+      // Each policy takes minutes: what was measured is kept if a later one is interrupted.
+      write(root, began, start);
     }
     failover(runsOfFailover);
-    double seconds = (System.nanoTime() - start) / 1e9;
-    RawResults.heading(root, options, began, seconds);
-    if (options.out != null) {
-      out.println("Raw results: " + RawResults.write(root, options.out, "scale", began)
-          + " and .csv");
+    Path path = write(root, began, start);
+    if (path != null) {
+      out.println("Raw results: " + path + " and .csv");
     }
-    out.printf(Locale.ROOT, "Took %.0f s.%n", seconds);
+    out.printf(Locale.ROOT, "Took %.0f s.%n", (System.nanoTime() - start) / 1e9);
     return 0;
+  }
+
+  /** Writes what there is so far, over what was written before; null if nothing is to be kept. */
+  private Path write(ObjectNode root, ZonedDateTime began, long start) throws IOException {
+    RawResults.heading(root, options, began, (System.nanoTime() - start) / 1e9);
+    return options.out == null ? null : RawResults.write(root, options.out, "scale", began);
   }
 
   /** Lets every scheduler become active, in turns; prints the medians. */

@@ -3,6 +3,7 @@ package io.heddle.yarn.economy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.yarn.engine.Proxies;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -31,9 +32,6 @@ public final class Submissions {
   /** Longest text passed on. The library accepts at most 256 and joins some texts. */
   private static final int TEXT_MAX = 1024;
   private static final int VARIABLES_MAX = 256;
-
-  /** How the name begins that an AMRMProxy gives to an application in another sub-cluster. */
-  private static final String PROXYS_NAME = "UnmanagedAM-";
 
   private final Economy economy;
   private final boolean hints;
@@ -82,15 +80,11 @@ public final class Submissions {
 
   /**
    * Returns the name that the submitter chose, or empty. A federation's proxies submit all jobs of
-   * other sub-clusters under one name: the library must not take it for one recurring job.
+   * other sub-clusters under one name. Where a proxy passes on the type (Hadoop 3.5.0's do not),
+   * the library would take it for one recurring job of MapReduce.
    */
   private static String name(RMApp app) {
-    if (app == null || app.getName() == null) {
-      return "";
-    }
-    boolean unmanaged = app.getApplicationSubmissionContext() != null
-        && app.getApplicationSubmissionContext().getUnmanagedAM();
-    return unmanaged && app.getName().startsWith(PROXYS_NAME) ? "" : app.getName();
+    return app == null || app.getName() == null || Proxies.submitted(app) ? "" : app.getName();
   }
 
   private static void putVariables(ObjectNode variables, RMApp app) {

@@ -5,10 +5,11 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 
 /**
- * Container ids as the engine's 64-bit keys: the ResourceManager's epoch (16 bits), the attempt
- * (16) and the number (32). Keys are unique within a job under these bounds: it has fewer than
- * 65,536 attempts, an attempt has fewer than 4,294,967,296 containers, and the ResourceManager
- * restarts fewer than 65,536 times between two containers that live at once.
+ * Container ids as the engine's 64-bit keys: the lowest 16 bits of the ResourceManager's epoch, the
+ * attempt (16) and the number (32). Keys are unique within a job under these bounds: it has fewer
+ * than 65,536 attempts, an attempt has fewer than 4,294,967,296 containers, and the ResourceManager
+ * restarts fewer than 65,536 times between two containers that live at once. The first epoch
+ * ({@code yarn.resourcemanager.epoch}) may be any: it is the same for all of these containers.
  */
 public final class ContainerKeys {
   /** Lowest bit of the epoch in YARN's container number. */
@@ -28,7 +29,10 @@ public final class ContainerKeys {
     return (epoch & 0xFFFF) << 48 | (attempt & 0xFFFFL) << 32 | yarnNumber & NUMBER_MASK;
   }
 
-  /** Returns the only container id that a key can mean while the bounds above hold. */
+  /**
+   * Returns the only container id that a key can mean while the bounds above hold and the epoch is
+   * below 65,536. Beyond, it names a container that does not exist: callers look for the key then.
+   */
   public static ContainerId toId(ApplicationId application, long key) {
     int attempt = (int) (key >>> 32 & 0xFFFF);
     long yarnNumber = key >>> 48 << EPOCH_SHIFT | key & NUMBER_MASK;

@@ -1,6 +1,7 @@
 package io.heddle.yarn.facts;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.Proxies;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.QueueTable;
 import java.io.IOException;
@@ -193,9 +194,9 @@ public final class FactFeed {
     if (attempt == null) {
       return;
     }
-    // An AMRMProxy tells the progress of the whole job, some of whose reduces run elsewhere.
-    if (progress && !app.getApplicationSubmissionContext().getUnmanagedAM()
-        && !watch.reducesAreTold(nowMs)) {
+    // An AMRMProxy tells the progress of the whole job, some of whose reduces run elsewhere. It
+    // matters where a proxy passes on the type (Hadoop 3.5.0's do not): others are not watched.
+    if (progress && !Proxies.submitted(app) && !watch.reducesAreTold(nowMs)) {
       lookAtProgress(watch, attempt, nowMs);
     }
     if (ask && AmPoller.answers(attempt) && watch.beginPoll(nowMs)) {

@@ -372,26 +372,46 @@ public class FactFeedTest {
     }
   }
 
-  /** The proxy of a federation tells the progress of all reduces; some of them run elsewhere. */
+  /**
+   * The proxy of a federation tells the progress of all reduces; some of them run elsewhere. It
+   * matters where a proxy passes on the type (Hadoop 3.5.0's do not).
+   */
   @Test
   public void theProgressOfAllReducesSaysNothingOfThoseInOneSubCluster() throws Exception {
+    assertNull(toldOfReduces("UnmanagedAM-first", true));
+    // With the same steps, others tell; a client's ApplicationMaster has all its reduces here.
+    assertEquals(500, toldOfReduces("UnmanagedAM-first", false).get(1).asInt(), 1);
+    assertEquals(500, toldOfReduces("a client's", true).get(1).asInt(), 1);
+  }
+
+  /** Returns what is known of both reduces of such a job when half of the function is done. */
+  private static JsonNode toldOfReduces(String name, boolean unmanaged) throws Exception {
     Configuration conf = TestCluster.conf(HFSP);
     conf.setBoolean(AmPoller.ENABLE_PROPERTY, false);
     try (TestCluster cluster = new TestCluster(conf)) {
       MockNM node = cluster.node("a1", 8 * GB);
       RMApp app = MockRMAppSubmitter.submit(cluster.rm, cluster.submission("alice", null)
-          .withUnmanagedAM(true).withAppType("MAPREDUCE")
+          .withAppName(name).withUnmanagedAM(unmanaged).withAppType("MAPREDUCE")
           .withApplicationTags(Collections.singleton("heddle:reduces=2")).build());
       ApplicationAttemptId attempt = app.getCurrentAppAttempt().getAppAttemptId();
-      cluster.rm.waitForState(attempt, RMAppAttemptState.LAUNCHED);
-      MockAM am = new MockAM(
-          cluster.rm.getRMContext(), cluster.rm.getApplicationMasterService(), attempt);
-      am.registerAppAttempt();
+      MockAM am;
+      if (unmanaged) {
+        cluster.rm.waitForState(attempt, RMAppAttemptState.LAUNCHED);
+        am = new MockAM(
+            cluster.rm.getRMContext(), cluster.rm.getApplicationMasterService(), attempt);
+        am.registerAppAttempt();
+      } else {
+        am = cluster.launch(app, node);
+      }
       ask(am, any(REDUCE, GB, 2));
       cluster.heartbeat();
-      cluster.running(node, fetch(am));
-      assertNull(told(cluster, am, 0.6));
-      assertNull(told(cluster, am, 0.5 + 0.45 * 5 / 6));
+      List<Container> reduces = fetch(am);
+      assertEquals(2, reduces.size());
+      cluster.running(node, reduces);
+      assertNull("still copying", told(cluster, am, 0.6));
+      JsonNode job = cluster.request(SetupJson.request("job", "job", 0));
+      assertEquals(2, job.get("hints").get("reduces").asInt());
+      return told(cluster, am, 0.5 + 0.45 * 5 / 6);
     }
   }
 

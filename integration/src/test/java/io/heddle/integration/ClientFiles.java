@@ -1,11 +1,10 @@
 package io.heddle.integration;
 
+import io.heddle.integration.cluster.SiteFiles;
 import java.io.File;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 
@@ -27,23 +26,11 @@ final class ClientFiles {
   ClientFiles(ClusterRule cluster, String name) throws Exception {
     Path work = cluster.cluster().workFolder().toPath();
     folder = Files.createTempDirectory(work, name + "-");
-    conf = Files.createDirectory(folder.resolve("conf"));
-    Configuration all = cluster.configuration();
-    Configuration set = new Configuration(false);
-    for (Map.Entry<String, String> property : all) {
-      String[] sources = all.getPropertySources(property.getKey());
-      if (sources != null && !sources[sources.length - 1].endsWith("-default.xml")) {
-        set.set(property.getKey(), property.getValue());
-      }
-    }
+    conf = folder.resolve("conf");
+    Configuration set = cluster.configuration();
     // The class is one of Hadoop's tests.
     set.unset("net.topology.node.switch.mapping.impl");
-    // Each site file is read after some defaults, and overrides only those.
-    for (String site : new String[] {"core", "hdfs", "yarn", "mapred"}) {
-      try (OutputStream out = Files.newOutputStream(conf.resolve(site + "-site.xml"))) {
-        set.writeXml(out);
-      }
-    }
+    SiteFiles.write(set, conf);
     Files.write(conf.resolve("log4j.properties"), LOG_LEVELS.getBytes(StandardCharsets.UTF_8));
   }
 

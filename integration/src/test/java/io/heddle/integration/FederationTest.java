@@ -8,10 +8,12 @@ import io.heddle.integration.cluster.Federation;
 import io.heddle.integration.cluster.SubCluster;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskCompletionEvent;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.client.api.YarnClient;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.junit.AfterClass;
 import org.junit.BeforeClass;
 import org.junit.Rule;
@@ -103,10 +105,23 @@ public class FederationTest {
   public void aKilledJobEndsInBothSubClusters() throws Exception {
     GatedJob job = job("killed");
     await(job.id(), SMALL - 1, SMALL);
+    long startNanos = System.nanoTime();
     try (YarnClient client = YarnClient.createYarnClient()) {
       client.init(home.configuration());
       client.start();
       client.killApplication(job.id());
+    }
+    Await.until("it was killed at home", ClusterRule.JOB_SECONDS,
+        () -> home.applications().find(job.id()).getState() == RMAppState.KILLED,
+        () -> home.applications().describe(job.id()) + federation.describe());
+    long homeMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
+    String there = federation.second().app(job.id()).status;
+    long askedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
+    if (askedMs < Federation.EXPIRY_MS) {
+      assertEquals(homeMs + " ms, " + askedMs + " ms", "RUNNING", there);
+    } else {
+      System.out.println("Too late to see it run on: killed at home after " + homeMs
+          + " ms, " + there + " in the second sub-cluster after " + askedMs + " ms");
     }
     Await.until("it has expired there", ClusterRule.JOB_SECONDS,
         () -> "FAILED".equals(federation.second().app(job.id()).status),

@@ -10,22 +10,29 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 
-/** Ends when its parent closes its input, so none outlives a parent that was killed. */
+/**
+ * The parent's side; its main calls {@link ChildMain}. It ends when its parent closes its input, so
+ * none outlives a parent that was killed.
+ */
 final class ChildJvm {
-  /** Time limit of an orderly stop. */
-  private static final long STOP_MS = 30_000;
+  /** Time limit of its end, with some time for a busy machine after its own limit. */
+  private static final long STOP_MS = 2 * ChildMain.STOP_MS;
+
+  /** Stands for the end of the answers. */
+  private static final String END = "";
 
   private final String name;
   private final File log;
   private final Process process;
-  private final BufferedReader answers;
+  private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
 
   /**
    * Starts one with its site files and its log in this folder, which is its argument. The files are
@@ -33,19 +40,13 @@ final class ChildJvm {
    *
    * @param name of its site files' folder and of its log
    * @param classPath where it finds the class
+   * @param answering whether it answers questions; otherwise all output goes into its log
    */
-  ChildJvm(Class<?> main, String name, String classPath, Configuration conf, File folder)
-      throws IOException {
+  ChildJvm(Class<?> main, String name, String classPath, Configuration conf, File folder,
+      boolean answering) throws IOException {
     this.name = name;
     File site = new File(folder, name + "-conf");
-    Files.createDirectories(site.toPath());
-    Configuration set = withoutDefaults(conf);
-    // Each site file is read after some defaults, and overrides only those.
-    for (String part : new String[] {"core", "hdfs", "yarn", "mapred"}) {
-      try (OutputStream out = Files.newOutputStream(new File(site, part + "-site.xml").toPath())) {
-        set.writeXml(out);
-      }
-    }
+    SiteFiles.write(conf, site.toPath());
     List<String> command = new ArrayList<>();
     command.add(System.getProperty("java.home") + "/bin/java");
     for (String option : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
@@ -55,27 +56,35 @@ final class ChildJvm {
     }
     command.addAll(
         Arrays.asList(
+            // The JVM's own messages must not be among the answers.
+            "-XX:+DisplayVMOutputToStderr",
             "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
             site + File.pathSeparator + classPath, main.getName(), folder.getPath()));
     log = new File(folder, name + ".log");
-    process = new ProcessBuilder(command).redirectError(log).start();
-    answers = new BufferedReader(
-        new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
-  }
-
-  /** Returns what was set: a child with another Hadoop has other defaults. */
-  private static Configuration withoutDefaults(Configuration all) {
-    Configuration set = new Configuration(false);
-    for (Map.Entry<String, String> property : all) {
-      String[] sources = all.getPropertySources(property.getKey());
-      if (sources == null || !sources[sources.length - 1].endsWith("-default.xml")) {
-        set.set(property.getKey(), property.getValue());
-      }
+    ProcessBuilder builder = new ProcessBuilder(command);
+    if (answering) {
+      process = builder.redirectError(log).start();
+      Thread reader = new Thread(this::read, "answers of " + name);
+      reader.setDaemon(true);
+      reader.start();
+    } else {
+      process = builder.redirectErrorStream(true).redirectOutput(log).start();
     }
-    return set;
   }
 
-  /** Returns the file with all that it logs. */
+  private void read() {
+    try (BufferedReader in = new BufferedReader(
+        new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        answers.add(line);
+      }
+    } catch (IOException e) {
+      // It was killed.
+    }
+    answers.add(END);
+  }
+
+  /** Returns the file with all that it prints. */
   File log() {
     return log;
   }
@@ -83,64 +92,62 @@ final class ChildJvm {
   /** Fails if it has ended. */
   void assertRuns() {
     if (!process.isAlive()) {
-      throw new IllegalStateException(name + " has ended; its log is " + log);
+      throw failure("has ended", null);
     }
   }
 
-  /** Sends a line and returns the answer, the child's next line. */
+  /** Sends a line and returns the answer; fails with the child's reason if it has none. */
   synchronized String ask(String line) {
+    String answer;
     try {
       OutputStream out = process.getOutputStream();
       out.write((line + "\n").getBytes(StandardCharsets.UTF_8));
       out.flush();
-      String answer = answers.readLine();
-      if (answer == null) {
-        throw new IOException("it has ended");
-      }
-      return answer;
+      answer = answers.poll(Await.SECONDS, TimeUnit.SECONDS);
     } catch (IOException e) {
-      throw new IllegalStateException(name + " does not answer; its log is " + log, e);
+      throw failure("has ended", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw failure("was not waited for", e);
     }
+    if (answer == null) {
+      // A late answer would be taken for that to the next question.
+      process.destroyForcibly();
+      throw failure("did not answer in " + Await.SECONDS + " s and was killed", null);
+    }
+    if (answer.startsWith(ChildMain.ANSWER)) {
+      return answer.substring(ChildMain.ANSWER.length());
+    }
+    if (answer.startsWith(ChildMain.ERROR)) {
+      throw failure("failed: " + answer.substring(ChildMain.ERROR.length()), null);
+    }
+    if (answer.equals(END)) {
+      // For later questions.
+      answers.add(END);
+      throw failure("has ended", null);
+    }
+    throw failure("printed: " + answer, null);
   }
 
-  /** Stops it in an orderly way, and waits for its end. */
+  private IllegalStateException failure(String what, Exception cause) {
+    return new IllegalStateException(name + " " + what + "; its log is " + log, cause);
+  }
+
+  /** Stops it in an orderly way, and waits for its end; kills it if that takes too long. */
   void stop() {
     try {
       process.getOutputStream().close();
-      process.waitFor();
     } catch (IOException e) {
-      process.destroyForcibly();
-    } catch (InterruptedException e) {
-      process.destroyForcibly();
-      Thread.currentThread().interrupt();
+      // It has ended.
     }
-  }
-
-  // ---- In the child.
-
-  /** Ends this JVM once the service has stopped; without waiting for it forever. */
-  static void end(Runnable stop) {
-    // Without a ResourceManager a NodeManager would try for minutes to tell it of its end.
-    Thread limit = new Thread(ChildJvm::endSoon);
-    limit.setDaemon(true);
-    limit.start();
-    stop.run();
-    System.exit(0);
-  }
-
-  private static void endSoon() {
     try {
-      Thread.sleep(STOP_MS);
+      if (!process.waitFor(STOP_MS, TimeUnit.MILLISECONDS)) {
+        System.out.println(name + " did not end in " + STOP_MS + " ms and is killed");
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    }
-    Runtime.getRuntime().halt(1);
-  }
-
-  /** Returns when the parent has closed the child's input. */
-  static void awaitEndOfInput() throws IOException {
-    while (System.in.read() >= 0) {
-      // The parent writes nothing.
+    } finally {
+      process.destroyForcibly();
     }
   }
 }

@@ -39,13 +39,19 @@ import org.apache.hadoop.yarn.server.federation.store.records.SubClusterPolicyCo
  * knows where its ApplicationMaster is; its containers may be in both.
  */
 public final class Federation implements AutoCloseable {
+  /** After so long without its proxy an application ends in the second sub-cluster. */
+  public static final int EXPIRY_MS = 40_000;
+
   private static final String FIRST = "first";
   private static final String SECOND = "second";
   /** The first host of each rack; a rack is a sub-cluster. */
   private static final int FIRST_NODE = 0;
   private static final int SECOND_NODE = Topology.HOSTS.size() / 2;
   private static final int LOG_LINES = 40;
-  private static final int EXPIRY_MS = 40_000;
+
+
+  /** Of NodeManagers: neither sub-cluster has a standby. */
+  private static final Map<String, String> WITHOUT_STANDBY = withoutStandby();
 
   private final File folder;
   private ZooKeeper zooKeeper;
@@ -56,6 +62,13 @@ public final class Federation implements AutoCloseable {
 
   private Federation() throws IOException {
     folder = Files.createTempDirectory("heddle-federation-").toFile();
+  }
+
+  private static Map<String, String> withoutStandby() {
+    Map<String, String> set = new LinkedHashMap<>();
+    set.put("yarn.federation.non-ha.enabled", "true");
+    set.put(YarnConfiguration.FEDERATION_FAILOVER_ENABLED, "false");
+    return set;
   }
 
   /**
@@ -78,7 +91,11 @@ public final class Federation implements AutoCloseable {
       federation.setPolicy(broadcast("root." + broadcastQueue));
       return federation;
     } catch (Exception | Error e) {
-      federation.close();
+      try {
+        federation.close();
+      } catch (RuntimeException | Error inClose) {
+        e.addSuppressed(inClose);
+      }
       throw e;
     }
   }
@@ -112,6 +129,10 @@ public final class Federation implements AutoCloseable {
         .set(YarnConfiguration.YARN_MINICLUSTER_FIXED_PORTS, "true")
         .set(YarnConfiguration.RM_CLUSTER_ID, FIRST);
     common().forEach(builder::set);
+    // The history server has the ResourceManager's settings here. As a client it would look for
+    // standbys when it starts.
+    builder.set(YarnConfiguration.FEDERATION_FAILOVER_ENABLED, "false");
+    WITHOUT_STANDBY.forEach(builder::setForNodes);
     addresses().forEach(builder::set);
     home = builder.start();
     startSecond(engineConfiguration);
@@ -133,8 +154,9 @@ public final class Federation implements AutoCloseable {
   /** Returns what all daemons begin with. */
   private Configuration settings() {
     Configuration conf = home.daemonConfiguration();
-    // Heddle has added its own in the first ResourceManager.
+    // Heddle has added its own in the first ResourceManager. The next is for the history server.
     conf.unset("hadoop.http.filter.initializers");
+    conf.unset(YarnConfiguration.FEDERATION_FAILOVER_ENABLED);
     return conf;
   }
 
@@ -146,9 +168,6 @@ public final class Federation implements AutoCloseable {
   private Map<String, String> common() throws IOException {
     Map<String, String> set = new LinkedHashMap<>();
     set.put(YarnConfiguration.FEDERATION_ENABLED, "true");
-    // Neither sub-cluster has a standby.
-    set.put("yarn.federation.non-ha.enabled", "true");
-    set.put(YarnConfiguration.FEDERATION_FAILOVER_ENABLED, "false");
     set.put(YarnConfiguration.FEDERATION_STATESTORE_CLIENT_CLASS,
         ZookeeperFederationStateStore.class.getName());
     set.put("hadoop.zk.address", zooKeeper.address());
@@ -192,7 +211,7 @@ public final class Federation implements AutoCloseable {
     conf.set(YarnConfiguration.RM_CLUSTER_ID, SECOND);
     // Container ids of one application must differ between sub-clusters.
     conf.setLong(YarnConfiguration.RM_EPOCH, 1000);
-    // Ten minutes by default; here, only proxies have to be heard of, which need no time to start.
+    // A quarter of an hour by default; here, only proxies are heard of, which need no start.
     conf.setInt(YarnConfiguration.RM_AM_EXPIRY_INTERVAL_MS, EXPIRY_MS);
     conf.set(YarnConfiguration.RM_CONFIGURATION_PROVIDER_CLASS,
         LocalConfigurationProvider.class.getName());
@@ -202,6 +221,7 @@ public final class Federation implements AutoCloseable {
     conf.set("heddle.config.file", heddle.toString());
     second = new SubCluster(conf, own);
     secondNode = new Node(SECOND_NODE, new File(folder, "node2"), true);
+    WITHOUT_STANDBY.forEach(conf::set);
     secondNode.start(conf);
   }
 
@@ -303,25 +323,42 @@ public final class Federation implements AutoCloseable {
 
   @Override
   public void close() {
+    List<Throwable> failures = new ArrayList<>();
     if (router != null) {
-      BoundedStop.runOrTell("the Router", BoundedStop.SECONDS, router::stop);
+      close(failures,
+          () -> BoundedStop.runOrTell("the Router", BoundedStop.SECONDS, router::stop));
     }
     if (secondNode != null) {
-      secondNode.stopOrTell();
+      close(failures, secondNode::stopOrTell);
     }
     if (second != null) {
-      BoundedStop.runOrTell("the second ResourceManager", BoundedStop.SECONDS, second::stop);
+      close(failures, () -> BoundedStop.runOrTell(
+          "the second ResourceManager", BoundedStop.SECONDS, second::stop));
     }
     if (home != null) {
-      home.close();
+      close(failures, home::close);
     }
     if (zooKeeper != null) {
-      zooKeeper.close();
+      close(failures, zooKeeper::close);
     }
     if (Boolean.getBoolean(MiniCluster.KEEP_PROPERTY)) {
       System.out.println("kept: " + folder);
     } else {
       FileUtil.fullyDelete(folder);
+    }
+    if (!failures.isEmpty()) {
+      IllegalStateException failure = new IllegalStateException("parts failed to stop");
+      failures.forEach(failure::addSuppressed);
+      throw failure;
+    }
+  }
+
+  /** Closes a part; a failure must not keep the others from being closed. */
+  private static void close(List<Throwable> failures, Runnable part) {
+    try {
+      part.run();
+    } catch (RuntimeException | Error e) {
+      failures.add(e);
     }
   }
 }

@@ -11,7 +11,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** Hands out unused TCP ports of the loopback address, each of them once. */
+/**
+ * Hands out unused TCP ports of the loopback address, each of them once. A node may use one on its
+ * own address ({@link Topology}): servers of all addresses are in the way on the loopback address,
+ * too, and on the nodes' own addresses nothing listens but embedded clusters, on ports from here or
+ * on Linux's.
+ */
 public final class FreePort {
   /**
    * Below Linux's range for outgoing connections (32768 and above): a connection could take a port

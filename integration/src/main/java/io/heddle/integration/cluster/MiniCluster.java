@@ -67,6 +67,7 @@ public final class MiniCluster implements AutoCloseable {
   private JobHistoryServer historyServer;
   private Configuration conf;
   private final Map<String, String> forClients = new LinkedHashMap<>();
+  private final Map<String, String> forNodes = new LinkedHashMap<>();
 
   private MiniCluster(File workFolder, ClusterLog log) {
     this.workFolder = workFolder;
@@ -82,6 +83,7 @@ public final class MiniCluster implements AutoCloseable {
   public static final class Builder {
     private final String name;
     private final Map<String, String> properties = new LinkedHashMap<>();
+    private final Map<String, String> nodeProperties = new LinkedHashMap<>();
     private final Map<String, String> files = new LinkedHashMap<>();
     private String schedulerClass = System.getProperty(SCHEDULER_PROPERTY, HEDDLE);
     private String engineConfiguration;
@@ -132,6 +134,12 @@ public final class MiniCluster implements AutoCloseable {
       return this;
     }
 
+    /** Sets a Hadoop property of the NodeManagers alone. */
+    Builder setForNodes(String key, String value) {
+      nodeProperties.put(key, value);
+      return this;
+    }
+
     /** Adds a file beside the ResourceManager's yarn-site.xml. */
     public Builder file(String fileName, String text) {
       files.put(fileName, text);
@@ -169,12 +177,13 @@ public final class MiniCluster implements AutoCloseable {
       yarn.start();
       conf = yarn.getConfig();
     }
+    forNodes.putAll(builder.nodeProperties);
     for (int index : builder.hosts) {
       Node node = new Node(index,
           new File(workFolder, "node" + (index + 1)),
           builder.nodeProcesses);
       nodes.add(node);
-      node.start(conf);
+      node.start(nodeConfiguration());
     }
     awaitNodes(nodes.size());
   }
@@ -271,7 +280,7 @@ public final class MiniCluster implements AutoCloseable {
     return clients;
   }
 
-  /** Returns a copy of the configuration without what only clients have. */
+  /** Returns a copy of the configuration without what only clients or nodes have. */
   Configuration daemonConfiguration() {
     return new YarnConfiguration(conf);
   }
@@ -293,7 +302,13 @@ public final class MiniCluster implements AutoCloseable {
 
   /** Restarts a node that was stopped or crashed. */
   public void restart(Node node) {
-    node.start(conf);
+    node.start(nodeConfiguration());
+  }
+
+  private Configuration nodeConfiguration() {
+    Configuration all = daemonConfiguration();
+    forNodes.forEach(all::set);
+    return all;
   }
 
   /** Returns the active ResourceManager. */

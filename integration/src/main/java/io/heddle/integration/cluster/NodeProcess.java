@@ -6,7 +6,6 @@ package io.heddle.integration.cluster;
 import java.io.File;
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.nodemanager.NodeManager;
 
 /** Ends with its parent. */
@@ -15,8 +14,8 @@ public final class NodeProcess {
 
   /** Starts one with its site files and its log in this folder. */
   NodeProcess(Configuration conf, File folder) throws IOException {
-    jvm = new ChildJvm(
-        NodeProcess.class, "nodemanager", System.getProperty("java.class.path"), conf, folder);
+    jvm = new ChildJvm(NodeProcess.class, "nodemanager", System.getProperty("java.class.path"),
+        conf, folder, false);
   }
 
   /** Stops it in an orderly way, and waits for its end. */
@@ -25,13 +24,7 @@ public final class NodeProcess {
   }
 
   /** Runs the NodeManager until the end of the input. */
-  public static void main(String[] arguments) throws IOException {
-    // Nobody reads its output.
-    System.setOut(System.err);
-    NodeManager nodeManager = new NodeManager();
-    nodeManager.init(new YarnConfiguration());
-    nodeManager.start();
-    ChildJvm.awaitEndOfInput();
-    ChildJvm.end(nodeManager::stop);
+  public static void main(String[] arguments) {
+    ChildMain.run(NodeManager::new);
   }
 }

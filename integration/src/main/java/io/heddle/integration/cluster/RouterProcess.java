@@ -1,5 +1,5 @@
 /*
- * YARN Federation's Router in a JVM of its own. Its jar was published for another Hadoop than the
+ * YARN Federation's Router in a JVM of its own. Its jar is of another Hadoop than the
  * cluster's, so it has a class path of its own, as if it were another installation.
  */
 package io.heddle.integration.cluster;
@@ -8,7 +8,7 @@ import java.io.File;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.service.Service;
 
 /** Ends with its parent. */
 public final class RouterProcess {
@@ -20,7 +20,7 @@ public final class RouterProcess {
   /** Starts one with its site files and its log in this folder. */
   RouterProcess(Configuration conf, File folder) throws IOException {
     jvm = new ChildJvm(RouterProcess.class, "router", jars() + File.pathSeparator + ownClasses(),
-        conf, folder);
+        conf, folder, false);
   }
 
   private static String jars() {
@@ -56,20 +56,7 @@ public final class RouterProcess {
   }
 
   /** Runs the Router until the end of the input. */
-  public static void main(String[] arguments) throws Exception {
-    // Nobody reads its output.
-    System.setOut(System.err);
-    org.apache.hadoop.service.Service router =
-        (org.apache.hadoop.service.Service) Class.forName(ROUTER).getConstructor().newInstance();
-    try {
-      router.init(new YarnConfiguration());
-      router.start();
-    } catch (RuntimeException e) {
-      e.printStackTrace();
-      // Some of its threads may go on.
-      System.exit(1);
-    }
-    ChildJvm.awaitEndOfInput();
-    ChildJvm.end(router::stop);
+  public static void main(String[] arguments) {
+    ChildMain.run(() -> (Service) Class.forName(ROUTER).getConstructor().newInstance());
   }
 }

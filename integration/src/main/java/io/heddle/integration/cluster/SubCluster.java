@@ -6,35 +6,28 @@ package io.heddle.integration.cluster;
 
 import io.heddle.yarn.HeddleScheduler;
 import io.heddle.yarn.Inspection;
-import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
-/** Questions to it are lines, and so are its answers. */
+/** Questions to it fail if it hangs, has ended or cannot answer. */
 public final class SubCluster {
   private static final String BOOKS = "books";
   private static final String ROOM = "room";
   private static final String FIELD = "\t";
-  /** Takes the place of what would end an answer. */
-  private static final String LINE = " | ";
 
   private final ChildJvm jvm;
 
   /** Starts one with its site files and its log in this folder. */
   SubCluster(Configuration conf, File folder) throws IOException {
     jvm = new ChildJvm(SubCluster.class, "resourcemanager", System.getProperty("java.class.path"),
-        conf, folder);
+        conf, folder, true);
   }
 
   /** What the ResourceManager knows of an application. */
@@ -100,25 +93,9 @@ public final class SubCluster {
 
   /** Runs the ResourceManager and answers until the end of the input. */
   public static void main(String[] arguments) throws IOException {
-    PrintStream answers = System.out;
-    System.setOut(System.err);
+    // First: it takes away loggers that would print among the answers.
     ClusterLog log = ClusterLog.open(new File(arguments[0], "hadoop.log"));
-    ResourceManager manager = new ResourceManager();
-    manager.init(new YarnConfiguration());
-    manager.start();
-    BufferedReader questions =
-        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    for (String line = questions.readLine(); line != null; line = questions.readLine()) {
-      String answer;
-      try {
-        answer = answer(manager, log, line);
-      } catch (RuntimeException e) {
-        answer = e.toString();
-      }
-      answers.println(answer.replace("\n", LINE));
-      answers.flush();
-    }
-    ChildJvm.end(manager::stop);
+    ChildMain.run(ResourceManager::new, (manager, question) -> answer(manager, log, question));
   }
 
   private static String answer(ResourceManager manager, ClusterLog log, String line) {
@@ -158,6 +135,6 @@ public final class SubCluster {
     if (differences != null) {
       faults.add(differences);
     }
-    return String.join(LINE, faults);
+    return String.join("\n", faults);
   }
 }

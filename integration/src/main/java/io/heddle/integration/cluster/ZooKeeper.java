@@ -19,12 +19,18 @@ final class ZooKeeper implements AutoCloseable {
 
   /** Starts one with its files in this folder. */
   ZooKeeper(File folder) throws IOException {
-    connections.configure(new InetSocketAddress("127.0.0.1", 0), CONNECTIONS_MAX);
+    boolean started = false;
     try {
+      connections.configure(new InetSocketAddress("127.0.0.1", 0), CONNECTIONS_MAX);
       connections.startup(new ZooKeeperServer(folder, folder, TICK_MS));
+      started = true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException(e);
+    } finally {
+      if (!started) {
+        connections.shutdown();
+      }
     }
   }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where `docs/measured.md` has its plots, from the workspace's folder.
+/// Where documents have their pictures, from the workspace's folder.
 pub const PICTURES: &str = "docs/pictures";
 
 /// The folder of the raw results, from the workspace's folder.
@@ -28,11 +28,12 @@ const FIGURES: [(&str, &str, &str); 5] = [
 /// By policy: by number of nodes the last run's row.
 type Rows = BTreeMap<String, BTreeMap<u64, Value>>;
 
-/// Draws each figure by policy over the number of nodes, from all `*.json` of a folder; of several
+/// Draws each figure by policy over the number of nodes, from the `*.json` of a folder. Takes those
+/// that were measured as the last one was: with the same clock, processors and Hadoop. Of several
 /// runs of a policy and size the last counts. Returns the pictures.
 ///
 /// # Errors
-/// Says which file cannot be read or written, and why.
+/// Says which file cannot be read or written, or which figure is missing, and why.
 pub fn draw(results: &Path, pictures: &Path) -> Result<Vec<PathBuf>, String> {
     let rows = read(results)?;
     let mut drawn = Vec::new();
@@ -47,6 +48,12 @@ pub fn draw(results: &Path, pictures: &Path) -> Result<Vec<PathBuf>, String> {
             if points.len() > 1 {
                 plot = plot.with(Line::new(policy, points));
             }
+        }
+        if plot.lines.is_empty() {
+            return Err(format!(
+                "{}: no policy has `{key}` of two sizes",
+                results.display()
+            ));
         }
         let path = pictures.join(format!("{name}.svg"));
         plot.write(&path)?;
@@ -64,24 +71,27 @@ fn read(folder: &Path) -> Result<Rows, String> {
         .collect();
     // Names have the date and the time, so the last is the latest.
     paths.sort();
-    let mut rows = Rows::new();
+    let mut roots: Vec<(PathBuf, Value)> = Vec::new();
     for path in paths {
         let text = fs::read_to_string(&path).map_err(|why| said(&path, &why))?;
-        let root: Value = serde_json::from_str(&text).map_err(|why| said(&path, &why))?;
+        let root = serde_json::from_str(&text).map_err(|why| said(&path, &why))?;
+        roots.push((path, root));
+    }
+    let measured = |root: &Value| ["clock", "cores", "hadoop"].map(|key| root[key].clone());
+    let last = roots.last().map(|(_, root)| measured(root));
+    let mut rows = Rows::new();
+    for (path, root) in &roots {
+        if last != Some(measured(root)) {
+            continue;
+        }
         for row in root["runs"].as_array().into_iter().flatten() {
             let (Some(policy), Some(nodes)) = (row["policy"].as_str(), row["nodes"].as_u64())
             else {
-                return Err(said(&path, &"a run has no `policy` or no `nodes`"));
+                return Err(said(path, &"a run has no `policy` or no `nodes`"));
             };
             let by_nodes = rows.entry(policy.to_string()).or_default();
             by_nodes.insert(nodes, row.clone());
         }
-    }
-    if rows.values().all(|by_nodes| by_nodes.len() < 2) {
-        return Err(said(
-            folder,
-            &"no policy has runs of two sizes; `./x bench --scale` writes them",
-        ));
     }
     Ok(rows)
 }

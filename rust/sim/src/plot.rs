@@ -1,5 +1,6 @@
 //! Draws lines and points as an SVG file. Computes nothing beyond the span of the axes.
 
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use std::path::Path;
 
@@ -70,14 +71,6 @@ impl Plot {
         }
     }
 
-    /// Where a point is drawn, in the units of the axes or in powers of ten.
-    fn place(&self, point: (f64, f64)) -> (f64, f64) {
-        match self.logarithmic {
-            true => (point.0.log10(), point.1.log10()),
-            false => point,
-        }
-    }
-
     /// The same with one more line.
     pub fn with(mut self, line: Line) -> Plot {
         self.lines.push(line);
@@ -85,8 +78,7 @@ impl Plot {
     }
 
     fn span(&self, part: fn(&(f64, f64)) -> f64) -> std::ops::Range<f64> {
-        let points = || self.lines.iter().flat_map(|line| &line.points);
-        let values = || points().map(|point| part(&self.place(*point)));
+        let values = || self.lines.iter().flat_map(|line| &line.points).map(part);
         let least = values().fold(f64::INFINITY, f64::min);
         let most = values().fold(f64::NEG_INFINITY, f64::max);
         match least.is_finite() {
@@ -106,43 +98,45 @@ impl Plot {
         drawn.map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Where the upright axis begins: at 0, or at the lowest point's power of ten.
-    fn floor(&self, lowest: f64) -> f64 {
-        match self.logarithmic {
-            true => lowest.floor(),
-            false => lowest.min(0.0),
-        }
-    }
-
     fn draw(
         &self,
         area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     ) -> Result<(), Box<dyn std::error::Error>> {
         let (x, y) = (self.span(|point| point.0), self.span(|point| point.1));
         area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(area)
+        let mut chart = ChartBuilder::on(area);
+        chart
             .caption(&self.title, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(40)
-            .y_label_area_size(70)
-            .build_cartesian_2d(x, self.floor(y.start)..y.end)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.x_desc(&self.axes[0]).y_desc(&self.axes[1]);
+            .y_label_area_size(70);
         if self.logarithmic {
-            let written = |power: &f64| format!("{:.3}", 10f64.powf(*power)).replace(".000", "");
-            mesh.x_label_formatter(&written)
-                .y_label_formatter(&written)
-                .draw()?;
+            self.draw_lines(chart.build_cartesian_2d(x.log_scale(), y.log_scale())?)
         } else {
-            mesh.draw()?;
+            self.draw_lines(chart.build_cartesian_2d(x, y.start.min(0.0)..y.end)?)
         }
+    }
+
+    fn draw_lines<'a, X, Y>(
+        &self,
+        mut chart: ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>,
+    ) -> Result<(), Box<dyn std::error::Error>>
+    where
+        X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+        Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        chart
+            .configure_mesh()
+            .x_desc(&self.axes[0])
+            .y_desc(&self.axes[1])
+            .draw()?;
         let grey = RGBColor(140, 140, 140);
         for (i, line) in self.lines.iter().enumerate() {
             let colour = match line.quoted {
                 true => grey.to_rgba(),
                 false => Palette99::pick(i).to_rgba(),
             };
-            let points = line.points.iter().map(|point| self.place(*point));
+            let points = line.points.iter().copied();
             let drawn = match line.quoted {
                 true => chart.draw_series(points.map(|at| Circle::new(at, 4, colour.filled())))?,
                 false => chart.draw_series(LineSeries::new(points, colour))?,

@@ -1,10 +1,12 @@
-//! Computes on each tick what heartbeats do not: demands, entitlements, headrooms. Linear in jobs
-//! and queues, twice a second.
+//! Computes on each tick what heartbeats do not: demands, entitlements, headrooms. Entitlements are
+//! linear in queues, headrooms in jobs. Asks are looked at of the jobs that changed, and of all
+//! jobs where labels have trees of their own.
 
 use super::{Engine, Subject};
 use crate::config::By;
 use crate::model::change::Change;
-use crate::model::job::{Ask, Job};
+use crate::model::cluster::Node;
+use crate::model::job::Job;
 use crate::model::noted::{Tell, keeps_reduces};
 use crate::model::share_tree::{ShareNode, ShareTree};
 use crate::words::event::{Decision, Event};
@@ -45,7 +47,6 @@ impl Engine {
     pub(super) fn entitle(&mut self) {
         self.entitled_late = false;
         self.follow_capacity();
-        let keys = &*self.share;
         let mut trees = std::mem::take(&mut self.partitions);
         self.tree.capacity = self.capacity_of(PartitionId::DEFAULT);
         for tree in once(&mut self.tree).chain(trees.values_mut()) {
@@ -55,21 +56,19 @@ impl Engine {
         // Where labels have trees of their own, an ask counts in that of its label.
         let labelled = !trees.is_empty();
         if !labelled {
-            self.cluster.renew_notes();
+            self.renew_notes();
             let wants = self.cluster.noted().wants().iter();
             for want in wants.filter(|want| !want.amount.is_zero()) {
                 self.tree.node_mut(want.leaf).demand += want.amount;
             }
         }
-        let apart = self.cluster.jobs().filter(|job| labelled && job.runnable);
-        for job in apart {
-            let may_run = |ask: &&Ask| !job.over.on(ask.facts.partition);
-            for ask in job.pending().filter(may_run) {
-                let tree = trees.get_mut(&ask.facts.partition);
-                let wanted = ask.facts.resource.times(i64::from(ask.facts.count));
-                tree.unwrap_or(&mut self.tree).node_mut(job.leaf).demand += wanted;
+        for job in self.cluster.jobs().filter(|_| labelled) {
+            for (label, amount) in job.wanted() {
+                let tree = trees.get_mut(&label).unwrap_or(&mut self.tree);
+                tree.node_mut(job.leaf).demand += amount;
             }
         }
+        let keys = &*self.share;
         for tree in once(&mut self.tree).chain(trees.values_mut()) {
             tree.add_up_demands();
             let capacity = tree.capacity;
@@ -79,9 +78,17 @@ impl Engine {
         self.partitions = trees;
     }
 
+    /// Brings up to date what is noted of jobs. A panic over one of them is blamed on it.
+    fn renew_notes(&mut self) {
+        let (before, subject) = (self.subject.get(), &self.subject);
+        self.cluster
+            .renew_notes(|job| subject.set(Some(Subject::Job(job))));
+        self.subject.set(before);
+    }
+
     fn tell_headrooms(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        self.cluster.renew_notes();
-        let mut rooms = vec![None; self.tree.len()];
+        self.renew_notes();
+        let mut rooms = Vec::new();
         let from = std::mem::take(&mut self.headroom_from);
         let jobs = self.cluster.job_ids();
         let (start, end) = (jobs.partition_point(|job| job.0 < from), jobs.len());
@@ -93,6 +100,11 @@ impl Engine {
                 Some(room) => room.component_max(&tell.least),
                 None => self.headroom(self.cluster.job(id).expect("it has a note")),
             };
+            debug_assert_eq!(
+                Some(headroom),
+                self.cluster.job(id).map(|job| self.headroom(job)),
+                "the short way leads to the same"
+            );
             self.subject.set(None);
             if tell.told == Some(headroom) {
                 continue;
@@ -110,12 +122,13 @@ impl Engine {
     fn room_of_leaf(
         &self,
         tell: &Tell,
-        rooms: &mut [Option<(PartitionId, Resource)>],
+        rooms: &mut Vec<Option<(PartitionId, Resource)>>,
     ) -> Option<Resource> {
         let label = tell.label.filter(|_| !self.partitioned)?;
         if self.users.are_limited() {
             return None;
         }
+        rooms.resize(self.tree.len(), None);
         let kept = &mut rooms[tell.leaf.index()];
         match *kept {
             Some((of, room)) if of == label => Some(room),
@@ -198,7 +211,7 @@ impl Engine {
     /// multiples of the smallest container, because an ApplicationMaster plans again on every
     /// change.
     fn headroom(&self, job: &Job) -> Resource {
-        let labels = labels_of(job);
+        let labels = job.labels().collect();
         if !self.partitioned {
             let free = || self.free_for(job, &labels);
             if let Some(room) = self.headroom_of_user(job, PartitionId::DEFAULT, free) {
@@ -258,14 +271,20 @@ impl Engine {
     fn free_for(&self, job: &Job, labels: &BTreeSet<PartitionId>) -> Resource {
         let rooms = labels.iter().map(|label| self.free_on(*label));
         let mut free = rooms.fold(Resource::ZERO, |sum, room| sum + room);
-        if !job.blacklist.is_empty() {
-            let shunned = self.cluster.nodes().filter(|node| {
-                let facts = &node.facts;
-                facts.schedulable
-                    && labels.contains(&facts.partition)
-                    && job.blacklists(facts.host, facts.rack)
+        for place in &job.blacklist {
+            let of_host = self.cluster.nodes_of(*place);
+            let on_host = of_host.filter_map(|id| self.cluster.node(id));
+            // All nodes are looked at for a rack alone, which hardly any job excludes.
+            let of_rack = self
+                .cluster
+                .nodes()
+                .filter(|_| self.cluster.is_rack(*place));
+            let on_rack = of_rack.filter(|node| {
+                node.facts.rack == *place && !job.blacklist.contains(&node.facts.host)
             });
-            for node in shunned {
+            let counts =
+                |node: &&Node| node.facts.schedulable && labels.contains(&node.facts.partition);
+            for node in on_host.chain(on_rack).filter(counts) {
                 let room = node.facts.capacity.minus_or_zero(&node.used);
                 free = free.minus_or_zero(&room);
             }
@@ -280,19 +299,6 @@ fn limited(room: Resource, tree: &ShareTree, leaf: ShareNodeId) -> Resource {
         let node = tree.node(at);
         room.component_min(&node.max_share.minus_or_zero(&node.used))
     })
-}
-
-/// The labels that a job asks for, or asked for last.
-fn labels_of(job: &Job) -> BTreeSet<PartitionId> {
-    let label = |ask: &Ask| ask.facts.partition;
-    let mut labels: BTreeSet<PartitionId> = job.pending().map(label).collect();
-    if labels.is_empty() {
-        labels.extend(job.asks.iter().flatten().map(|ask| label(ask)));
-    }
-    if labels.is_empty() {
-        labels.insert(PartitionId::DEFAULT);
-    }
-    labels
 }
 
 /// The part of `room` within a leaf's share, as YARN's Fair Scheduler tells it: memory, in a leaf

@@ -10,7 +10,6 @@ use super::queue::Queues;
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, ShareNodeId};
-use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +109,8 @@ impl Cluster {
         &self.live
     }
 
-    /// Every job of the leaves that `wanted` picks, in order of id. Looks only at these.
+    /// Every job of the leaves that `wanted` picks, in order of id. Does not touch
+    /// the others, unless they changed.
     pub(crate) fn jobs_of(
         &self,
         wanted: impl Fn(ShareNodeId) -> bool,
@@ -124,10 +124,11 @@ impl Cluster {
         ids.filter_map(|id| self.job(*id))
     }
 
-    /// `Job::pending_of` each kind, for a look at all jobs.
-    pub(crate) fn pending(&self, job: &Job) -> [u32; 3] {
-        let kept = self.noted.pending(job.facts.job);
-        kept.unwrap_or_else(|| Kind::ALL.map(|kind| job.pending_of(kind)))
+    /// `Job::pending_by_kind`, for a look at all jobs.
+    pub(crate) fn pending(&self, id: JobId) -> [u32; 3] {
+        let kept = self.noted.pending(id);
+        kept.or_else(|| self.job(id).map(Job::pending_by_kind))
+            .unwrap_or_default()
     }
 
     /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By
@@ -162,11 +163,13 @@ impl Cluster {
         &self.noted
     }
 
-    /// Brings them up to date.
-    pub(crate) fn renew_notes(&mut self) {
+    /// Brings them up to date. `looked_at` is told of each job before.
+    pub(crate) fn renew_notes(&mut self, looked_at: impl Fn(JobId)) {
         let jobs = &self.jobs;
-        self.noted
-            .renew(|id| jobs.get(id.index()).and_then(Option::as_deref));
+        self.noted.renew(|id| {
+            looked_at(id);
+            jobs.get(id.index()).and_then(Option::as_deref)
+        });
     }
 
     /// Notes the headroom that a job was told.

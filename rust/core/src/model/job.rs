@@ -331,6 +331,37 @@ impl Job {
             .min(PENDING_MAX)
     }
 
+    /// `pending_of` each kind.
+    pub(crate) fn pending_by_kind(&self) -> [u32; 3] {
+        let mut pending = [0u32; 3];
+        for ask in self.pending().filter(|ask| !ask.facts.am) {
+            let count = &mut pending[self.kind(ask.facts.priority) as usize];
+            *count = count.saturating_add(ask.facts.count).min(PENDING_MAX);
+        }
+        pending
+    }
+
+    /// What it asks for and may have now, by label: nothing while it may not run.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (PartitionId, Resource)> {
+        let may_run = |ask: &&Ask| self.runnable && !self.over.on(ask.facts.partition);
+        self.pending().filter(may_run).map(|ask| {
+            let amount = ask.facts.resource.times(i64::from(ask.facts.count));
+            (ask.facts.partition, amount)
+        })
+    }
+
+    /// The labels that it asks for, or else asked for last. Some may come several times.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = PartitionId> {
+        let none_pends = self.pending().next().is_none();
+        let nothing_asked = self.asks.iter().flatten().next().is_none();
+        let pending = self.pending().map(|ask| ask.facts.partition);
+        let asked = self.asks.iter().flatten().filter(move |_| none_pends);
+        let asked = asked.map(|ask| ask.facts.partition);
+        pending
+            .chain(asked)
+            .chain(nothing_asked.then_some(PartitionId::DEFAULT))
+    }
+
     /// How many ApplicationMasters it asks for: one, until it has it.
     pub fn pending_masters(&self) -> u32 {
         let masters = self.pending().filter(|ask| ask.facts.am);

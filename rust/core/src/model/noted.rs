@@ -2,7 +2,7 @@
 //! few have changed since: to walk through the jobs themselves would take as long as the memory
 //! takes to bring their asks and containers.
 
-use super::job::{Ask, Job};
+use super::job::Job;
 use crate::words::ids::{JobId, PartitionId};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
@@ -11,7 +11,7 @@ use crate::words::resource::Resource;
 /// Extracts of all jobs, and which of them are out of date.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
-    /// By job: the place of its extracts, if it has any. Numbers of jobs may rise without end.
+    /// By job: the place of its extracts, if it has any. Numbers have holes, extracts have none.
     places: Vec<Option<u32>>,
     wants: Vec<Want>,
     tells: Vec<Tell>,
@@ -28,7 +28,6 @@ pub(crate) struct Want {
     pub(crate) leaf: ShareNodeId,
     /// What of it the job may have, wherever it may run.
     pub(crate) amount: Resource,
-    /// `Job::pending_of` each kind.
     pending: [u32; 3],
 }
 
@@ -56,7 +55,7 @@ impl Noted {
     }
 
     /// Brings the extracts up to date.
-    pub(super) fn renew<'a>(&mut self, job: impl Fn(JobId) -> Option<&'a Job>) {
+    pub(super) fn renew<'a>(&mut self, mut job: impl FnMut(JobId) -> Option<&'a Job>) {
         let mut changed = std::mem::take(&mut self.changed);
         for id in changed.drain(..) {
             self.is_changed[id.index()] = false;
@@ -118,7 +117,7 @@ impl Noted {
         self.current(id).map(|want| want.leaf)
     }
 
-    /// `Job::pending_of` each kind, if it is up to date.
+    /// `Job::pending_by_kind`, if it is up to date.
     pub(super) fn pending(&self, id: JobId) -> Option<[u32; 3]> {
         self.current(id).map(|want| want.pending)
     }
@@ -141,13 +140,12 @@ impl Noted {
 
 impl Want {
     fn of(job: &Job) -> Want {
-        let may_run = |ask: &&Ask| !job.over.on(ask.facts.partition);
-        let asks = job.pending().filter(|ask| job.runnable && may_run(ask));
-        let wanted = |ask: &Ask| ask.facts.resource.times(i64::from(ask.facts.count));
         Want {
             leaf: job.leaf,
-            amount: asks.fold(Resource::ZERO, |sum, ask| sum + wanted(ask)),
-            pending: Kind::ALL.map(|kind| job.pending_of(kind)),
+            amount: job
+                .wanted()
+                .fold(Resource::ZERO, |sum, (_, amount)| sum + amount),
+            pending: job.pending_by_kind(),
         }
     }
 }
@@ -165,14 +163,9 @@ impl Tell {
 
 /// The label that a job asks for, or asked for last; none if there are several.
 fn only_label(job: &Job) -> Option<PartitionId> {
-    let label = |ask: &Ask| ask.facts.partition;
-    let mut pending = job.pending().map(label);
-    let Some(first) = pending.next() else {
-        let mut asked = job.asks.iter().flatten().map(|ask| label(ask));
-        let first = asked.next().unwrap_or(PartitionId::DEFAULT);
-        return asked.all(|other| other == first).then_some(first);
-    };
-    pending.all(|other| other == first).then_some(first)
+    let mut labels = job.labels();
+    let first = labels.next()?;
+    labels.all(|other| other == first).then_some(first)
 }
 
 /// The headroom below which MapReduce's ApplicationMaster would kill its own reduces.

@@ -378,7 +378,7 @@ impl Deficit {
             let Some(entry) = self.jobs.get(job.facts.job) else {
                 continue;
             };
-            let waiting = self.waiting(job, entry, world.cluster.pending(job));
+            let waiting = self.waiting(job, entry, world.cluster.pending(job.facts.job));
             let new_since_ms = match self.new_from_start {
                 true => entry.started_ms.unwrap_or(world.now),
                 false => entry.submitted_ms,

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
@@ -89,9 +90,17 @@ final class RawResults {
         .format(DateTimeFormatter.ofPattern("yyyy-MM-dd-HHmmss"));
     Path file = folder.resolve(stem + ".json");
     ObjectMapper json = new ObjectMapper();
-    Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
-    Files.write(folder.resolve(stem + ".csv"), csv(root).getBytes(StandardCharsets.UTF_8));
+    replace(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
+    replace(folder.resolve(stem + ".csv"), csv(root).getBytes(StandardCharsets.UTF_8));
     return file;
+  }
+
+  /** Writes a file; whoever ends the bench meanwhile leaves the former one whole. */
+  private static void replace(Path file, byte[] content) throws IOException {
+    Path written = file.resolveSibling(file.getFileName() + ".part");
+    Files.write(written, content);
+    Files.move(
+        written, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }
 
   private static String csv(ObjectNode root) {

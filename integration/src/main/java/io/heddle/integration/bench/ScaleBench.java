@@ -57,6 +57,9 @@ final class ScaleBench {
         } catch (Violation e) {
           out.printf("VIOLATION under %s, %d nodes, seed %d: %s%n", policy.label, nodes,
               options.seed, e.getMessage());
+          rows.remove(rows.size() - 1);
+          runs.addAll(rows);
+          write(root, began, start);
           return 1;
         }
       }

@@ -258,6 +258,32 @@ fn labels_and_blacklists_keep_asks_off_nodes() {
 }
 
 #[test]
+fn headroom_is_without_the_nodes_that_a_job_excludes() {
+    let mut host = Host::new(full());
+    for rack in [0, 0, 1, 1] {
+        host.node(rack, 4096, 4);
+    }
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask(1, 0, 100, 1024);
+    let mut told = |place, added| {
+        let job = JobId(1);
+        host.step(&[Event::Blacklist { job, place, added }]);
+        host.tick();
+        host.headrooms[&1].memory_mb() / 4096
+    };
+    assert_eq!(told(host_of(0), true), 3);
+    assert_eq!(
+        told(rack_place(0), true),
+        2,
+        "its first node is left out once"
+    );
+    assert_eq!(told(host_of(0), false), 2);
+    assert_eq!(told(host_of(2), true), 1);
+    assert_eq!(told(rack_place(0), false), 3);
+}
+
+#[test]
 fn a_refused_grant_gives_everything_back_and_leaves_the_node_out_for_a_moment() {
     let mut host = Host::new(full());
     let (first, second) = (host.node(0, 1024, 1), host.node(0, 1024, 1));

@@ -25,12 +25,12 @@ const FIGURES: [(&str, &str, &str); 5] = [
     ("refresh_us", "growth-refresh", "-refreshQueues"),
 ];
 
-/// By policy: by number of nodes the last run's row.
+/// By policy: the row of each number of nodes.
 type Rows = BTreeMap<String, BTreeMap<u64, Value>>;
 
-/// Draws each figure by policy over the number of nodes, from the `*.json` of a folder. Takes those
-/// that were measured as the last one was: with the same clock, processors and Hadoop. Of several
-/// runs of a policy and size the last counts. Returns the pictures.
+/// Draws each figure by policy over the number of nodes, from the latest `*.json` of a folder: what
+/// was measured at other times may have had another clock, machine or version. Returns the
+/// pictures.
 ///
 /// # Errors
 /// Says which file cannot be read or written, or which figure is missing, and why.
@@ -65,33 +65,21 @@ pub fn draw(results: &Path, pictures: &Path) -> Result<Vec<PathBuf>, String> {
 fn read(folder: &Path) -> Result<Rows, String> {
     let said = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let entries = fs::read_dir(folder).map_err(|why| said(folder, &why))?;
-    let mut paths: Vec<PathBuf> = entries
+    // Names have the date and the time.
+    let last = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
-        .collect();
-    // Names have the date and the time, so the last is the latest.
-    paths.sort();
-    let mut roots: Vec<(PathBuf, Value)> = Vec::new();
-    for path in paths {
-        let text = fs::read_to_string(&path).map_err(|why| said(&path, &why))?;
-        let root = serde_json::from_str(&text).map_err(|why| said(&path, &why))?;
-        roots.push((path, root));
-    }
-    let measured = |root: &Value| ["clock", "cores", "hadoop"].map(|key| root[key].clone());
-    let last = roots.last().map(|(_, root)| measured(root));
+        .max();
+    let path = last.ok_or_else(|| said(folder, &"no *.json; `./x bench --scale` writes it"))?;
+    let text = fs::read_to_string(&path).map_err(|why| said(&path, &why))?;
+    let root: Value = serde_json::from_str(&text).map_err(|why| said(&path, &why))?;
     let mut rows = Rows::new();
-    for (path, root) in &roots {
-        if last != Some(measured(root)) {
-            continue;
-        }
-        for row in root["runs"].as_array().into_iter().flatten() {
-            let (Some(policy), Some(nodes)) = (row["policy"].as_str(), row["nodes"].as_u64())
-            else {
-                return Err(said(path, &"a run has no `policy` or no `nodes`"));
-            };
-            let by_nodes = rows.entry(policy.to_string()).or_default();
-            by_nodes.insert(nodes, row.clone());
-        }
+    for row in root["runs"].as_array().into_iter().flatten() {
+        let (Some(policy), Some(nodes)) = (row["policy"].as_str(), row["nodes"].as_u64()) else {
+            return Err(said(&path, &"a run has no `policy` or no `nodes`"));
+        };
+        let by_nodes = rows.entry(policy.to_string()).or_default();
+        by_nodes.insert(nodes, row.clone());
     }
     Ok(rows)
 }

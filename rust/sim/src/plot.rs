@@ -145,8 +145,14 @@ impl Plot {
                 .label(&line.name)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
         }
+        // Where what grows leaves room.
+        let corner = match self.logarithmic {
+            true => SeriesLabelPosition::UpperLeft,
+            false => SeriesLabelPosition::MiddleRight,
+        };
         chart
             .configure_series_labels()
+            .position(corner)
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK)
             .draw()?;

@@ -194,7 +194,8 @@ impl Load {
             let id = reply["queue"].as_u64().expect("an id");
             load.queues.push(QueueId(id as u32));
         }
-        load.events.extend((0..NODES).map(node));
+        let nodes = (0..NODES).map(|at| node(at, rack_of(at), SLOTS as i64));
+        load.events.extend(nodes);
         load.step();
         for job in 0..jobs {
             // Initial jobs have 1 to 100 percent of their tasks left.
@@ -382,12 +383,13 @@ pub(crate) fn config(preset: &str) -> Value {
     json!({"policy": preset, "heartbeat_fill": 1.0, "queues": queues})
 }
 
-fn node(node: u32) -> Event {
-    let capacity = Resource::new(1024 * SLOTS as i64, SLOTS as i64);
+/// A node that joins, with room for `slots` containers of 1 GB.
+pub(crate) fn node(node: u32, rack: PlaceId, slots: i64) -> Event {
+    let capacity = Resource::new(1024 * slots, slots);
     Event::NodeAdded(NodeFacts {
         node: NodeId(node),
         host: host_of(node),
-        rack: rack_of(node),
+        rack,
         partition: PartitionId(0),
         lends: false,
         schedulable: true,

@@ -3,7 +3,8 @@
 //! too: a change that only makes ticks faster leaves it as it is.
 
 use super::common::{host_of, plain_ask, rack_place, row};
-use heddle_core::words::event::{AskFacts, Event, JobFacts, NodeFacts};
+use super::presets::node;
+use heddle_core::words::event::{AskFacts, Event, JobFacts};
 use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::json;
@@ -64,7 +65,9 @@ impl Load {
         }));
         let mut load = Load {
             engine: Engine::new(setup.expect("a good configuration")).expect("a good setup"),
-            events: (0..NODES).map(node).collect(),
+            events: (0..NODES)
+                .map(|at| node(at, rack_of(at), i64::from(SLOTS)))
+                .collect(),
             decisions: Vec::new(),
             now: 0,
             next_key: 1,
@@ -189,20 +192,6 @@ impl Load {
         assert_eq!(reply["jobs"].as_array().map(Vec::len), Some(100));
         took
     }
-}
-
-fn node(node: u32) -> Event {
-    let capacity = Resource::new(1024 * i64::from(SLOTS), i64::from(SLOTS));
-    Event::NodeAdded(NodeFacts {
-        node: NodeId(node),
-        host: host_of(node),
-        rack: rack_of(node),
-        partition: PartitionId(0),
-        lends: false,
-        schedulable: true,
-        capacity,
-        free: capacity,
-    })
 }
 
 /// Numbers racks after the hosts.

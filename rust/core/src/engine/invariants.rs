@@ -31,7 +31,7 @@ impl Engine {
         self.check_notes()
     }
 
-    /// What ticks need of the jobs is as the jobs have it, unless it is due to be renewed.
+    /// The notes of each job agree with it, or are due to be renewed.
     fn check_notes(&self) -> Result<(), String> {
         let mut there = Vec::new();
         for id in (0..self.cluster.jobs_end()).map(JobId) {

@@ -49,7 +49,7 @@ pub struct Cluster {
     jobs: Vec<Option<Box<Job>>>,
     /// The jobs that there are, in order of id: few of many that have been.
     live: Vec<JobId>,
-    /// What ticks need of the jobs.
+    /// Demand and headroom of each job, for ticks.
     noted: Noted,
     /// The queues and what they may use.
     pub queues: Queues,
@@ -109,8 +109,8 @@ impl Cluster {
         &self.live
     }
 
-    /// Every job of the leaves that `wanted` picks, in order of id. Does not touch
-    /// the others, unless they changed.
+    /// Every job of the leaves that `wanted` picks, in order of id. Does not touch the
+    /// others, unless they changed.
     pub(crate) fn jobs_of(
         &self,
         wanted: impl Fn(ShareNodeId) -> bool,

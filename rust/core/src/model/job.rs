@@ -341,7 +341,7 @@ impl Job {
         pending
     }
 
-    /// What it asks for and may have now, by label: nothing while it may not run.
+    /// The amounts of its pending asks with their labels; none while it may not run.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (PartitionId, Resource)> {
         let may_run = |ask: &&Ask| self.runnable && !self.over.on(ask.facts.partition);
         self.pending().filter(may_run).map(|ask| {

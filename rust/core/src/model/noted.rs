@@ -1,6 +1,6 @@
-//! What ticks need of every job, kept close together. A tick looks at all jobs twice a second, and
-//! few have changed since: to walk through the jobs themselves would take as long as the memory
-//! takes to bring their asks and containers.
+//! Demand and headroom of every job, kept close together for ticks. A tick looks at all jobs twice
+//! a second, and few have changed since. A walk through the jobs themselves would wait for their
+//! asks and containers to come from memory.
 
 use super::job::Job;
 use crate::words::ids::{JobId, PartitionId};
@@ -22,16 +22,16 @@ pub(crate) struct Noted {
     is_changed: Vec<bool>,
 }
 
-/// What a job asks for.
+/// The demand of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub(crate) leaf: ShareNodeId,
-    /// What of it the job may have, wherever it may run.
+    /// The sum of the pending asks that may run, over all labels.
     pub(crate) amount: Resource,
     pending: [u32; 3],
 }
 
-/// What its headroom depends on, and the one that it was told last.
+/// The inputs of a job's headroom, and the last headroom that it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tell {
     pub(crate) leaf: ShareNodeId,

@@ -78,7 +78,7 @@ final class ScaleBench {
     return 0;
   }
 
-  /** Writes what there is so far, over what was written before; null if nothing is to be kept. */
+  /** Writes the results so far over the former file; returns null without {@code --out}. */
   private Path write(ObjectNode root, ZonedDateTime began, long start) throws IOException {
     RawResults.heading(root, options, began, (System.nanoTime() - start) / 1e9);
     return options.out == null ? null : RawResults.write(root, options.out, "scale", began);

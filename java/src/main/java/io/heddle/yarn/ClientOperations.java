@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.compat.LinkCheck;
 import io.heddle.yarn.config.CapacitySource;
 import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.economy.Submissions;
@@ -90,8 +91,9 @@ abstract class ClientOperations
     super(name);
   }
 
-  /** Made by reflection, a scheduler gets its configuration here. */
+  /** Made by reflection, a scheduler gets its configuration here, before all else. */
   public void setConf(Configuration configuration) {
+    LinkCheck.run(HeddleScheduler.class);
     conf = configuration;
   }
 

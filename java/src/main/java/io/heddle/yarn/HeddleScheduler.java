@@ -1,6 +1,5 @@
 package io.heddle.yarn;
 
-import io.heddle.yarn.compat.Compat;
 import io.heddle.yarn.config.CapacitySource;
 import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.config.ConfigFile;
@@ -139,7 +138,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   @Override
   public void serviceInit(Configuration configuration) throws Exception {
-    Compat.check();
     NativeLibrary.load(configuration.get(
         NativeLibrary.PATH_PROPERTY, System.getProperty(NativeLibrary.PATH_PROPERTY)));
     updateInterval = ConfigFile.positiveMilliseconds(configuration, TICK_PROPERTY, TICK_MS);

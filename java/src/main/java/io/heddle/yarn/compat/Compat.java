@@ -1,9 +1,10 @@
 package io.heddle.yarn.compat;
 
-import io.heddle.yarn.engine.FrameLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -16,13 +17,11 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 /**
  * The few members of Hadoop that differ between 3.3.6, 3.4.3 and 3.5.0, looked up once by presence,
  * not by version number. The jar is compiled against 3.3.6; everything else that it uses is the
- * same in all three.
- *
- * <p>If no known form of a member exists, making the scheduler fails with the member's name. So no
- * job fails later.
+ * same in all three. {@link LinkCheck} refuses a Hadoop with no known form of a member.
  */
 public final class Compat {
   private static final MethodHandles.Lookup LOOKUP = MethodHandles.publicLookup();
+  private static final Set<String> MISSING = new TreeSet<>();
 
   // 3.4 added a flag for unmanaged AMs to these; 3.3.6 has them without it.
   private static final MethodHandle NEW_APPLICATION = newApplication();
@@ -63,8 +62,8 @@ public final class Compat {
       return withFlag.asType(wanted);
     }
     MethodHandle without = constructor(SchedulerApplication.class, common);
-    require(without, "a constructor of SchedulerApplication");
-    return MethodHandles.dropArguments(without, 3, boolean.class).asType(wanted);
+    return without == null ? missing("a constructor of SchedulerApplication")
+        : MethodHandles.dropArguments(without, 3, boolean.class).asType(wanted);
   }
 
   private static MethodHandle submit(String name) {
@@ -75,8 +74,8 @@ public final class Compat {
       return withFlag;
     }
     MethodHandle without = method(QueueMetrics.class, name, common);
-    require(without, "QueueMetrics." + name);
-    return MethodHandles.dropArguments(without, 2, boolean.class);
+    return without == null ? missing("QueueMetrics." + name)
+        : MethodHandles.dropArguments(without, 2, boolean.class);
   }
 
   private static MethodHandle optionalSetter(String name, Class<?> type) {
@@ -104,21 +103,14 @@ public final class Compat {
     }
   }
 
-  private static void require(MethodHandle found, String what) {
-    if (found == null) {
-      throw missing(what);
-    }
+  private static MethodHandle missing(String what) {
+    MISSING.add(what + " that Heddle knows");
+    return null;
   }
 
-  private static YarnRuntimeException missing(String what) {
-    return new YarnRuntimeException(
-        "This Hadoop has no " + what + " that Heddle " + FrameLayout.BUILD_VERSION
-            + " knows. Supported are 3.3.6, 3.4.3 and 3.5.0");
-  }
-
-  /** Looks all members up now, so that a missing one fails the start of the scheduler. */
-  public static void check() {
-    // Calling it runs the static initializers above.
+  /** Returns what has no known form; all is looked up by now, in the static initializers above. */
+  static Set<String> missing() {
+    return MISSING;
   }
 
   /** Makes YARN's object for an application. */

@@ -1,0 +1,211 @@
+package io.heddle.yarn.compat;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import io.heddle.yarn.HeddleScheduler;
+import io.heddle.yarn.TestCluster;
+import io.heddle.yarn.recording.RecordingCapacityScheduler;
+import io.heddle.yarn.recording.RecordingFairScheduler;
+import java.io.ByteArrayInputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import net.bytebuddy.jar.asm.ClassReader;
+import net.bytebuddy.jar.asm.ClassVisitor;
+import net.bytebuddy.jar.asm.ClassWriter;
+import net.bytebuddy.jar.asm.MethodVisitor;
+import net.bytebuddy.jar.asm.Opcodes;
+import org.apache.commons.io.IOUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.util.YarnVersionInfo;
+import org.junit.Test;
+
+/** Tests the start with a Hadoop that lacks what Heddle uses, and with an unknown version. */
+public class LinkCheckTest {
+  private static final String USED = "getUnallocatedResource";
+
+  /** Reads classes as they are, except one. */
+  private static final class Doctored extends ClassLoader {
+    private final String name;
+    private final byte[] content;
+
+    /** Null content: the class is missing. */
+    Doctored(Class<?> one, byte[] content) {
+      super(LinkCheckTest.class.getClassLoader());
+      name = fileOf(one);
+      this.content = content;
+    }
+
+    @Override
+    public InputStream getResourceAsStream(String wanted) {
+      if (!wanted.equals(name)) {
+        return super.getResourceAsStream(wanted);
+      }
+      return content == null ? null : new ByteArrayInputStream(content);
+    }
+  }
+
+  /** Writes a class again, with changes. */
+  private static class Change extends ClassVisitor {
+    Change() {
+      super(Opcodes.ASM8, new ClassWriter(0));
+    }
+
+    byte[] of(Class<?> type) throws IOException {
+      try (InputStream in = type.getClassLoader().getResourceAsStream(fileOf(type))) {
+        new ClassReader(IOUtils.toByteArray(in)).accept(this, 0);
+      }
+      return ((ClassWriter) cv).toByteArray();
+    }
+  }
+
+  private static Change without(String method) {
+    return new Change() {
+      @Override
+      public MethodVisitor visitMethod(
+          int access, String name, String types, String signature, String[] exceptions) {
+        return name.equals(method) ? null
+            : super.visitMethod(access, name, types, signature, exceptions);
+      }
+    };
+  }
+
+  private static Change with(int flags, String method, String methodTypes) {
+    return new Change() {
+      @Override
+      public void visitEnd() {
+        super.visitMethod(flags, method, methodTypes, null, null);
+        super.visitEnd();
+      }
+    };
+  }
+
+  private static Change asInterface() {
+    return new Change() {
+      @Override
+      public void visit(int version, int access, String name, String signature, String parent,
+          String[] interfaces) {
+        super.visit(version, access | Opcodes.ACC_INTERFACE, name, signature, parent, interfaces);
+      }
+    };
+  }
+
+  private static String fileOf(Class<?> type) {
+    return type.getName().replace('.', '/') + ".class";
+  }
+
+  private static Set<String> missing(Class<?> one, byte[] content) throws IOException {
+    return new LinkCheck(new Doctored(one, content)).follow(HeddleScheduler.class);
+  }
+
+  @Test
+  public void theSupportedVersionsHaveAll() throws Exception {
+    assertTrue(LinkCheck.isTested(YarnVersionInfo.getVersion()));
+    for (Class<?> scheduler : Arrays.asList(HeddleScheduler.class, RecordingFairScheduler.class,
+        RecordingCapacityScheduler.class)) {
+      assertEquals(Collections.emptySet(),
+          new LinkCheck(getClass().getClassLoader()).follow(scheduler));
+    }
+  }
+
+  @Test
+  public void whatIsMissingIsNamed() throws Exception {
+    String node = SchedulerNode.class.getName();
+    String scheduler = AbstractYarnScheduler.class.getName();
+    assertEquals(Collections.singleton(node), missing(SchedulerNode.class, null));
+    assertEquals(
+        Collections.singleton(
+            node + "." + USED + "()Lorg/apache/hadoop/yarn/api/records/Resource;"),
+        missing(SchedulerNode.class, without(USED).of(SchedulerNode.class)));
+    assertTrue(missing(SchedulerNode.class, asInterface().of(SchedulerNode.class))
+        .contains(node + " as a class"));
+    assertEquals(Collections.singleton(scheduler + ".vendors()V that is not abstract"),
+        missing(AbstractYarnScheduler.class, with(Opcodes.ACC_PUBLIC | Opcodes.ACC_ABSTRACT,
+            "vendors", "()V").of(AbstractYarnScheduler.class)));
+    assertEquals(Collections.singleton(scheduler + ".inspection()Lio/heddle/yarn/Inspection;"
+            + " that is not final"),
+        missing(AbstractYarnScheduler.class, with(Opcodes.ACC_PUBLIC | Opcodes.ACC_FINAL,
+            "inspection", "()Lio/heddle/yarn/Inspection;").of(AbstractYarnScheduler.class)));
+  }
+
+  @Test
+  public void tenAreNamedAndTheOthersCounted() {
+    Set<String> names = new TreeSet<>();
+    for (char name = 'a'; name < 'm'; name++) {
+      names.add("org.apache.hadoop." + name);
+    }
+    String text = LinkCheck.refusal("3.9", names).getMessage();
+    assertTrue(text, text.contains("org.apache.hadoop.j and 2 more. "));
+  }
+
+  /** Starts a ResourceManager, in a JVM of its own. */
+  public static final class Start {
+    private Start() {}
+
+    /** Prints the log, and how the start ended. */
+    public static void main(String[] arguments) throws Exception {
+      try (TestCluster cluster = new TestCluster()) {
+        System.out.println("It runs " + cluster.scheduler.getName());
+      } catch (RuntimeException e) {
+        System.out.println("It does not: " + e.getMessage());
+      }
+      System.exit(0);
+    }
+  }
+
+  /** Starts a ResourceManager of a vendor; returns what it prints. */
+  private static String start(byte[] node) throws Exception {
+    Path folder = Files.createTempDirectory("heddle-vendor");
+    Path output = folder.resolve("output");
+    Files.write(folder.resolve("yarn-version-info.properties"),
+        "version=3.1.1.7.1.7.0-551\n".getBytes(StandardCharsets.UTF_8));
+    if (node != null) {
+      Path file = folder.resolve(fileOf(SchedulerNode.class));
+      Files.createDirectories(file.getParent());
+      Files.write(file, node);
+    }
+    List<String> command = new ArrayList<>();
+    command.add(System.getProperty("java.home") + "/bin/java");
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    Collections.addAll(command, "-Djava.io.tmpdir=" + folder, "-cp",
+        folder + File.pathSeparator + System.getProperty("java.class.path"),
+        Start.class.getName());
+    Process process = new ProcessBuilder(command).redirectErrorStream(true)
+        .redirectOutput(output.toFile()).start();
+    assertTrue(process.waitFor(300, TimeUnit.SECONDS));
+    return new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
+  }
+
+  @Test
+  public void aResourceManagerThatLacksAMemberDoesNotStart() throws Exception {
+    String text = start(without(USED).of(SchedulerNode.class));
+    int at = text.indexOf("It does not: ");
+    assertTrue(text, at >= 0);
+    String message = text.substring(at);
+    for (String part : new String[] {"This is Hadoop 3.1.1.7.1.7.0-551. It lacks",
+        "SchedulerNode." + USED, "3.3.6, 3.4.3 and 3.5.0",
+        "yarn.resourcemanager.scheduler.class"}) {
+      assertTrue(message, message.contains(part));
+    }
+  }
+
+  @Test
+  public void anUnknownVersionWithAllMembersStartsWithAWarning() throws Exception {
+    String text = start(null);
+    assertTrue(text, text.contains("It runs io.heddle"));
+    assertEquals(text, 2, text.split("is not tested with Hadoop 3.1.1.7.1.7.0-551").length);
+  }
+}

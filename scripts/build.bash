@@ -10,7 +10,8 @@ run_gradle() {
 }
 
 build_native() {
-    scripts/native-library ${HEDDLE_ALL_PLATFORMS:+--all-platforms} ${HEDDLE_HOST_LIBC:+--host-libc}
+    scripts/native-library ${HEDDLE_ALL_PLATFORMS:+--all-platforms} ${HEDDLE_MUSL:+--musl} \
+        ${HEDDLE_HOST_LIBC:+--host-libc}
 }
 
 build_command_line() { cargo build --release --locked -p heddle-cli; }

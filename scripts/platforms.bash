@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # The part `platforms` of ./x test: the jar for all processors, the other one's library under
-# emulation, other Javas than the one that builds, the same bytes from another folder. Sourced by x.
+# emulation, musl's, other Javas than the one that builds, the same bytes from another folder.
+# Sourced by x.
 
 # Java and the versions of Hadoop that run on it. Java 8 is not to be had as a package; every class
 # of the jar is Java 8's (scripts/self-test), and Java 11 is the next.
@@ -20,12 +21,15 @@ part_platforms() {
         say "platforms: only x86_64 emulates $OTHER_ARCH, this machine is one: left out"
         return
     fi
-    need_packages "qemu-$OTHER_ARCH:qemu-user" "libc-$OTHER_ARCH:libc6-arm64-cross"
+    need_packages "qemu-$OTHER_ARCH:qemu-user" "libc-$OTHER_ARCH:libc6-arm64-cross" \
+        ld-musl-config:musl
     # For the steps that run later, too: `./x demo` among them builds first, and a build for one
     # processor would take the other one's library away.
     export HEDDLE_ALL_PLATFORMS=1
     test_step 'platforms: the jar for all' platforms-build count_exit_code build_everything
     test_step 'platforms: packages' platforms-packages count_tap scripts/self-test
+    # Not queued: it writes where the next does.
+    test_step 'platforms: C programs on musl' platforms-musl count_closing run_native_musl
     queue_steps "$(
         printf '%s\t' "platforms: C programs on $OTHER_ARCH" platforms-native count_closing
         printf '%s\n' run_native_emulated
@@ -74,6 +78,17 @@ run_native_emulated() {
     HEDDLE_NATIVE_RUNNER="qemu-$OTHER_ARCH -L $OTHER_SYSROOT" \
         CC="$zig cc -target $OTHER_ARCH-linux-gnu.2.17" \
         HEDDLE_LIBRARY_DIR=$ROOT/build/native/linux-$OTHER_ARCH bounded native-tests/run
+}
+
+# The programs and the library find musl by its loader, which Debian's package has; `env` for a runner
+# leaves out the sanitizers, whose libraries are glibc's. No JVM: none for musl runs with Debian's
+# zlib.
+run_native_musl() {
+    local zig folder=build/musl
+    zig=$(scripts/native-library --print-zig) || return
+    HEDDLE_NATIVE_FOLDER=$folder bounded scripts/native-library --musl || return
+    HEDDLE_NATIVE_RUNNER=env CC="$zig cc -target $(uname -m)-linux-musl -dynamic" \
+        HEDDLE_LIBRARY_DIR=$folder/linux-musl-$(uname -m) bounded native-tests/run
 }
 
 # Builds the libraries from a copy of the sources in another folder, and compares.

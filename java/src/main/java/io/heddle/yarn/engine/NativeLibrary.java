@@ -3,11 +3,14 @@ package io.heddle.yarn.engine;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
 import java.util.Locale;
+import java.util.stream.Stream;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,12 +62,13 @@ public final class NativeLibrary {
    *
    * @param osName as in {@code os.name}
    * @param osArch as in {@code os.arch}
+   * @param musl whether the C library is musl
    */
-  static String resourcePath(String osName, String osArch) {
+  static String resourcePath(String osName, String osArch, boolean musl) {
     String os = osName.toLowerCase(Locale.ROOT);
     String arch = osArch.toLowerCase(Locale.ROOT);
     if (os.startsWith("linux")) {
-      os = "linux";
+      os = musl ? "linux-musl" : "linux";
     } else if (os.startsWith("mac")) {
       os = "macos";
     } else {
@@ -120,7 +124,8 @@ public final class NativeLibrary {
   }
 
   private static String loadBundled() {
-    String resource = resourcePath(System.getProperty("os.name"), System.getProperty("os.arch"));
+    String resource = resourcePath(
+        System.getProperty("os.name"), System.getProperty("os.arch"), hasMusl());
     Path copy;
     try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
       if (in == null) {
@@ -170,6 +175,18 @@ public final class NativeLibrary {
   }
 
   private static String platform() {
-    return System.getProperty("os.name") + " on " + System.getProperty("os.arch");
+    return System.getProperty("os.name") + " on " + System.getProperty("os.arch")
+        + (hasMusl() ? ", with musl" : "");
+  }
+
+  /** Returns whether this JVM runs on musl, which is mapped under one of two names. */
+  private static boolean hasMusl() {
+    // ISO 8859-1 because a path may be any bytes.
+    try (Stream<String> maps =
+        Files.lines(Paths.get("/proc/self/maps"), StandardCharsets.ISO_8859_1)) {
+      return maps.anyMatch(line -> line.contains("/ld-musl-") || line.endsWith("/libc.so"));
+    } catch (IOException | UncheckedIOException e) {
+      return false;
+    }
   }
 }

@@ -15,15 +15,17 @@ public class NativeLibraryTest {
   @Test
   public void everyPlatformHasOnePath() {
     assertEquals("/native/linux-x86_64/libheddle.so",
-        NativeLibrary.resourcePath("Linux", "amd64"));
+        NativeLibrary.resourcePath("Linux", "amd64", false));
     assertEquals("/native/linux-x86_64/libheddle.so",
-        NativeLibrary.resourcePath("linux", "x86_64"));
+        NativeLibrary.resourcePath("linux", "x86_64", false));
+    assertEquals("/native/linux-musl-x86_64/libheddle.so",
+        NativeLibrary.resourcePath("Linux", "amd64", true));
     assertEquals("/native/linux-aarch64/libheddle.so",
-        NativeLibrary.resourcePath("Linux", "aarch64"));
+        NativeLibrary.resourcePath("Linux", "aarch64", false));
     assertEquals("/native/macos-aarch64/libheddle.dylib",
-        NativeLibrary.resourcePath("Mac OS X", "arm64"));
+        NativeLibrary.resourcePath("Mac OS X", "arm64", false));
     assertEquals("/native/windows11-x86_64/libheddle.so",
-        NativeLibrary.resourcePath("Windows 11", "amd64"));
+        NativeLibrary.resourcePath("Windows 11", "amd64", false));
   }
 
   @Test
@@ -104,7 +106,7 @@ public class NativeLibraryTest {
     // Any other library; a copy, because the JVM has the original loaded.
     File copy = File.createTempFile("libother", ".so");
     try {
-      Files.copy(new File(System.getProperty("java.home"), "lib/libzip.so").toPath(),
+      Files.copy(new File(System.getProperty("sun.boot.library.path"), "libzip.so").toPath(),
           copy.toPath(), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
       String text = load(copy.getPath());
       assertTrue(text, text.contains(copy.getPath()));

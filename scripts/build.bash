@@ -4,6 +4,15 @@
 
 JVM_OPTIONS=scripts/jvm-options
 
+# Prints the options of every JVM. Java 8 reads no file of options and has no modules to open.
+jvm_options() {
+    if [ -f "$JAVA_HOME/lib/rt.jar" ]; then
+        grep -v '^#\|^--add-opens' "$ROOT/$JVM_OPTIONS"
+    else
+        echo "@$ROOT/$JVM_OPTIONS"
+    fi
+}
+
 run_gradle() {
     # No daemon: ./x leaves no process behind. Plain output, because it goes to a log.
     gradle --no-daemon --console=plain "$@"
@@ -108,7 +117,8 @@ run_main() {
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}")
     export CLASSPATH
     mkdir -p build/run
-    mapfile -t options < <(archive_options "$hadoop" "$CLASSPATH" "build/run/tasks-$class.txt")
+    mapfile -t options < <(jvm_options
+        archive_options "$hadoop" "$CLASSPATH" "build/run/tasks-$class.txt")
     cd "$folder" || return
-    exec "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${options[@]}" "$class" "$@"
+    exec "$JAVA_HOME/bin/java" "${options[@]}" "$class" "$@"
 }

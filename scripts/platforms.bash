@@ -3,9 +3,8 @@
 # emulation, musl's, other Javas than the one that builds, the same bytes from another folder.
 # Sourced by x.
 
-# Java and the versions of Hadoop that run on it. Java 8 is not to be had as a package; every class
-# of the jar is Java 8's (scripts/self-test), and Java 11 is the next.
-JAVAS=('11 3.3.6 3.4.3' '21 3.4.3 3.5.0' '25 3.5.0')
+# Java and the versions of Hadoop that run on it.
+JAVAS=('8 3.3.6 3.4.3' '11 3.3.6 3.4.3' '21 3.4.3 3.5.0' '25 3.5.0')
 OTHER_ARCH=aarch64
 OTHER_SYSROOT=/usr/$OTHER_ARCH-linux-gnu
 # Tests whose own servers need a module, jdk.httpserver, that the runtime of Java 11 lacks.

@@ -170,11 +170,11 @@ run_junit() {
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
     fi
     path=$(class_path_of "$hadoop" "${outputs[@]}")
-    mapfile -t options < <(archive_options "$hadoop" "$path" "$folder/tasks.txt")
+    mapfile -t options < <(jvm_options; archive_options "$hadoop" "$path" "$folder/tasks.txt")
     [ "$project" != integration ] || options+=("${CLUSTER_JVM_OPTIONS[@]}")
     CLASSPATH=$path \
         timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
-        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${options[@]}" \
+        env -C "$folder" "$JAVA_HOME/bin/java" "${options[@]}" \
         -Xcheck:jni -ea:io.heddle... \
         "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
         org.junit.runner.JUnitCore "$@" || code=$?

@@ -43,6 +43,7 @@ final class ApiClient {
       "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
   private static final long VALID_MS = 60_000;
   private static final int TIMEOUT_MS = 30_000;
+  private static final int READY_SECONDS = 20;
 
   private final String address;
   private final Mac mac;
@@ -65,15 +66,31 @@ final class ApiClient {
     return Files.write(file, line.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Sends a request and reads the whole answer; returns the status. */
+  /** Waits until a request is answered, because a separate thread opens the books. */
+  void awaitAnswer(Question question) throws IOException, InterruptedException {
+    int status = ask(question);
+    long end = System.nanoTime() + READY_SECONDS * 1_000_000_000L;
+    while (status != 200 && System.nanoTime() < end) {
+      Thread.sleep(200);
+      status = ask(question);
+    }
+    if (status != 200) {
+      throw new IllegalStateException(question.path + " answers " + status);
+    }
+  }
+
   int ask(Question question) throws IOException {
-    String query = question.query.isEmpty() ? "" : "?" + question.query;
-    URL url = new URL(address + question.path + query);
+    return ask(question.path, question.query, question.signed);
+  }
+
+  /** Sends a request and reads the whole answer; returns the status. */
+  int ask(String path, String query, boolean signed) throws IOException {
+    URL url = new URL(address + path + (query.isEmpty() ? "" : "?" + query));
     HttpURLConnection connection = (HttpURLConnection) url.openConnection();
     connection.setConnectTimeout(TIMEOUT_MS);
     connection.setReadTimeout(TIMEOUT_MS);
-    if (question.signed) {
-      connection.setRequestProperty("Authorization", header(question));
+    if (signed) {
+      connection.setRequestProperty("Authorization", header(path, query));
     }
     int status = connection.getResponseCode();
     // Read to the end, because only then the connection is reused.
@@ -86,11 +103,11 @@ final class ApiClient {
     return status;
   }
 
-  private String header(Question question) {
+  private String header(String path, String query) {
     long now = System.currentTimeMillis();
     String nonce = noncePrefix + "-" + ++requests;
-    String text = "HEDDLE-REQUEST-V2\nGET\n" + question.path + "\n" + question.query + "\n"
-        + NO_BODY + "\n" + USER + "\n" + now + "\n" + (now + VALID_MS) + "\n" + nonce + "\n";
+    String text = "HEDDLE-REQUEST-V2\nGET\n" + path + "\n" + query + "\n" + NO_BODY + "\n"
+        + USER + "\n" + now + "\n" + (now + VALID_MS) + "\n" + nonce + "\n";
     StringBuilder signature = new StringBuilder();
     for (byte b : mac.doFinal(text.getBytes(StandardCharsets.UTF_8))) {
       signature.append(Character.forDigit(b >> 4 & 0xF, 16));

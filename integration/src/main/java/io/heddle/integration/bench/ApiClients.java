@@ -13,8 +13,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Clients and their measurements. */
 final class ApiClients {
-  private static final int READY_SECONDS = 20;
-
   private final String address;
   /** Least time from one request of a client to its next. */
   private final long periodNanos;
@@ -24,7 +22,7 @@ final class ApiClients {
   private double seconds;
 
   /**
-   * Waits until all requests are answered, because a separate thread opens the books.
+   * Waits until all requests are answered.
    *
    * @param rate requests per second of all clients together; 0 for no limit
    */
@@ -33,15 +31,7 @@ final class ApiClients {
     periodNanos = rate == 0 ? 0 : 1_000_000_000L * clients / rate;
     ApiClient first = new ApiClient(address);
     for (Question question : Question.values()) {
-      int status = first.ask(question);
-      long end = System.nanoTime() + READY_SECONDS * 1_000_000_000L;
-      while (status != 200 && System.nanoTime() < end) {
-        Thread.sleep(200);
-        status = first.ask(question);
-      }
-      if (status != 200) {
-        throw new IllegalStateException(question.path + " answers " + status);
-      }
+      first.awaitAnswer(question);
     }
     for (int c = 0; c < clients; c++) {
       threads.add(new Asking(c));

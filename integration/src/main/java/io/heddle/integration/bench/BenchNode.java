@@ -37,6 +37,8 @@ public final class BenchNode {
   public final NodeId id;
   final Resource capacity;
   public final RMNodeImpl rmNode;
+  /** Its label, or null. */
+  String label;
   private final Map<ContainerId, Running> running = new LinkedHashMap<>();
   private long usedMemoryMb;
   private int usedVcores;

@@ -158,9 +158,10 @@ final class BenchOptions {
     options.addOption(valued("api-rate", "N", "with --api-load: requests per second of all clients "
         + "together; default no limit"));
     options.addOption(valued("scale", "LIST", "Heddle alone, on clusters of these numbers of "
-        + "nodes, each with two applications for a node and a queue for two: times of all calls "
-        + "that hold the scheduler's lock, and memory. Under --policy, else under every policy. "
-        + "Then a failover, beside the stock schedulers"));
+        + "nodes, each with two applications for a node and a queue for two, with labels and "
+        + "users' own queues: times of all calls that hold the scheduler's lock, of requests over "
+        + "HTTP, and memory. Under --policy, else under every policy. Then a failover, beside the "
+        + "stock schedulers"));
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;

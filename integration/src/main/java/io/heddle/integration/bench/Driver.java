@@ -13,6 +13,7 @@
  */
 package io.heddle.integration.bench;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -20,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
@@ -29,6 +31,7 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.ApplicationPlacementContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
@@ -70,18 +73,24 @@ final class Driver implements AutoCloseable {
   private boolean releasing;
   private Runnable whenMeasuring = () -> {};
   private Runnable whenMeasured = () -> {};
+  /** The registrations of the nodes. */
+  final Measurement joining;
 
-  Driver(SchedulerKind kind, RmHarness harness, Shape shape, long seed, boolean cpuClock) {
+  Driver(SchedulerKind kind, RmHarness harness, Shape shape, long seed, boolean cpuClock)
+      throws IOException {
     this.kind = kind;
     this.harness = harness;
     this.scheduler = harness.scheduler;
     this.shape = shape;
     this.seed = seed;
     this.stopwatch = new Stopwatch(kind, cpuClock);
+    stopwatch.start(started);
     addNodes();
+    joining = stopwatch.stop(started);
   }
 
-  private void addNodes() {
+  private void addNodes() throws IOException {
+    Map<NodeId, Set<String>> labels = new HashMap<>();
     for (int n = 0; n < shape.nodes; n++) {
       String host = address(n);
       String rack = "/rack-" + n % shape.racks;
@@ -92,6 +101,15 @@ final class Driver implements AutoCloseable {
       nodesByRack.computeIfAbsent(rack, k -> new ArrayList<>()).add(node);
       nodeById.put(node.id, node);
       harness.context.getRMNodes().put(node.id, node.rmNode);
+      node.label = shape.label(n);
+      if (node.label != null) {
+        labels.put(node.id, Collections.singleton(node.label));
+      }
+    }
+    if (shape.isLabelled()) {
+      harness.label(labels);
+    }
+    for (BenchNode node : nodes) {
       node.register();
       drain();
     }
@@ -112,6 +130,11 @@ final class Driver implements AutoCloseable {
   void startMeasuring() {
     whenMeasuring.run();
     stopwatch.start(started);
+  }
+
+  /** Measures real time from now on, with waits for locks. */
+  void useWallClock() {
+    stopwatch.useWallClock();
   }
 
   /** Returns the time of a call, in ns by the clock of the measurement. */
@@ -144,8 +167,8 @@ final class Driver implements AutoCloseable {
   void submit(ApplicationMaster master) {
     ApplicationId id = ApplicationId.newInstance(CLUSTER_TIMESTAMP, ++submitted);
     int queueIndex = master.index % shape.queues;
-    String queue = "root." + Shape.queueName(queueIndex);
-    String user = "user" + queueIndex;
+    String user = Shape.user(queueIndex);
+    String queue = shape.isUsersOwn(queueIndex) ? place(user) : shape.path(queueIndex);
     ResourceRequest amAsk = ApplicationMaster.row(ApplicationMaster.AM_PRIORITY,
         ResourceRequest.ANY, Resource.newInstance(ApplicationMaster.AM_SIZE), 1);
     master.app = new BenchApp(id, harness.context, harness.conf, user, queue, master.type(), amAsk);
@@ -153,13 +176,25 @@ final class Driver implements AutoCloseable {
     harness.context.getRMApps().put(id, master.app);
     masters.add(master);
     masterById.put(master.attempt, master);
-    // Stands for the placement rules; stock Fair refuses an application without a placement.
+    // As the placement rules say; stock Fair refuses an application without a placement.
     handle(new AppAddedSchedulerEvent(id, queue, user, new ApplicationPlacementContext(queue)));
     drain();
     harness.nmTokens.registerApplicationAttempt(master.attempt);
     handle(new AppAttemptAddedSchedulerEvent(master.attempt, false));
     drain();
     allocate(master, Collections.singletonList(amAsk));
+  }
+
+  /** Has the placement rules find, or make, the queue of a user's own. */
+  private String place(String user) {
+    long began = stopwatch.now();
+    try {
+      return harness.place(user);
+    } catch (YarnException e) {
+      throw new Violation("a submission of " + user + " was refused", e);
+    } finally {
+      stopwatch.otherEvent(stopwatch.since(began));
+    }
   }
 
   /**

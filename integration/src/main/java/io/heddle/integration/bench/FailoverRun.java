@@ -164,7 +164,7 @@ final class FailoverRun {
   private int untilGranted() {
     long before = harness.scheduler.getRootQueueMetrics().getAllocatedContainers();
     if (before != (long) applications * RUNNING) {
-      throw new Violation(kind.label + " recovered " + before + " containers of "
+      throw new Violation("recovered " + before + " containers of "
           + applications * RUNNING);
     }
     // The work of its update thread, which Fair needs before the first grant.
@@ -180,7 +180,7 @@ final class FailoverRun {
         }
       }
     }
-    throw new Violation(kind.label + " granted nothing in " + heartbeats + " heartbeats");
+    throw new Violation("granted nothing in " + heartbeats + " heartbeats");
   }
 
   private void handle(SchedulerEvent event) {

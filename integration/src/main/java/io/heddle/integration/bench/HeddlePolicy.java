@@ -23,15 +23,18 @@ final class HeddlePolicy {
    * Fair between queues, first come first served inside: Heddle's closest match to the setup of the
    * stock schedulers. It is no preset; figures stay comparable because it stays the same.
    */
-  static final HeddlePolicy DEFAULT = new HeddlePolicy(FILE.path("name").asText(), true);
+  static final HeddlePolicy DEFAULT = new HeddlePolicy(FILE.path("name").asText(), true, false);
 
   final String label;
   /** Whether queues have shares of their own, and so limits. */
   final boolean keepsQueues;
+  /** Whether queues have accounts, without which a queue that a submission makes gets nothing. */
+  final boolean keepsAccounts;
 
-  private HeddlePolicy(String label, boolean keepsQueues) {
+  private HeddlePolicy(String label, boolean keepsQueues, boolean keepsAccounts) {
     this.label = label;
     this.keepsQueues = keepsQueues;
+    this.keepsAccounts = keepsAccounts;
   }
 
   /** Returns the default and every preset. */
@@ -40,7 +43,8 @@ final class HeddlePolicy {
     all.add(DEFAULT);
     for (String preset : Policies.presets()) {
       String share = Policies.stage(preset, "share");
-      all.add(new HeddlePolicy(preset, Policies.keepsQueues(share)));
+      all.add(new HeddlePolicy(preset, Policies.keepsQueues(share),
+          Policies.isShownBy("bids", "share", share)));
     }
     return all;
   }

@@ -19,6 +19,7 @@ final class Measurement {
   /** Scheduler events other than node heartbeats (applications, attempts, nodes). */
   long otherEvents;
   long otherEventNanos;
+  long otherEventLongestNanos;
   /** Time in update(), which has its own thread in a ResourceManager; it is in no rate. */
   long updates;
   long updateNanos;
@@ -82,6 +83,11 @@ final class Measurement {
 
   double heartbeatsPerSecondOverAll() {
     return heartbeats / allSeconds();
+  }
+
+  /** Returns the time of all calls, with those of the tick. */
+  double allMicros() {
+    return (heartbeatNanos + allocateNanos + otherEventNanos + updateNanos) / 1e3;
   }
 
   double meanUpdateMicros() {

@@ -16,9 +16,11 @@ import java.nio.file.StandardCopyOption;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
-import java.util.Iterator;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.util.VersionInfo;
 
 /** Writes raw results. */
@@ -82,7 +84,7 @@ final class RawResults {
     return write(root, folder, "bench", began);
   }
 
-  /** Writes both files of an object with a list {@code runs} whose entries have equal fields. */
+  /** Writes both files of an object whose lists of objects become the lines of the CSV. */
   static Path write(ObjectNode root, Path folder, String name, ZonedDateTime began)
       throws IOException {
     Files.createDirectories(folder);
@@ -104,17 +106,19 @@ final class RawResults {
   }
 
   private static String csv(ObjectNode root) {
-    StringBuilder text = new StringBuilder();
-    for (JsonNode run : root.get("runs")) {
-      if (text.length() == 0) {
-        run.fieldNames().forEachRemaining(name -> text.append(name).append(','));
-        text.setLength(text.length() - 1);
-        text.append('\n');
+    List<JsonNode> rows = new ArrayList<>();
+    root.forEach(list -> list.forEach(row -> {
+      if (row.isObject()) {
+        rows.add(row);
       }
-      Iterator<Map.Entry<String, JsonNode>> fields = run.fields();
-      while (fields.hasNext()) {
-        text.append(fields.next().getValue().asText()).append(fields.hasNext() ? "," : "\n");
-      }
+    }));
+    Set<String> names = new LinkedHashSet<>();
+    rows.forEach(row -> row.fieldNames().forEachRemaining(names::add));
+    StringBuilder text = new StringBuilder(String.join(",", names)).append('\n');
+    for (JsonNode row : rows) {
+      // A run of another kind, such as a failover, has other fields.
+      text.append(names.stream().map(name -> row.path(name).asText())
+          .collect(Collectors.joining(","))).append('\n');
     }
     return text.toString();
   }

@@ -5,11 +5,19 @@
  */
 package io.heddle.integration.bench;
 
+import io.heddle.yarn.HeddlePlacementRule;
 import io.heddle.yarn.HeddleScheduler;
+import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.util.ReflectionUtils;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.NodesListManager;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
@@ -24,6 +32,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.constraint.Memory
 import org.apache.hadoop.yarn.server.resourcemanager.security.ClientToAMTokenSecretManagerInRM;
 import org.apache.hadoop.yarn.server.resourcemanager.security.NMTokenSecretManagerInRM;
 import org.apache.hadoop.yarn.server.resourcemanager.security.RMContainerTokenSecretManager;
+import org.apache.hadoop.yarn.util.Records;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /** One scheduler instance and the ResourceManager services around it. */
@@ -35,6 +44,7 @@ public final class RmHarness implements AutoCloseable {
   public final NMTokenSecretManagerInRM nmTokens;
   private final RMContainerTokenSecretManager containerTokens;
   private final RMNodeLabelsManager labels;
+  private final HeddlePlacementRule placement = new HeddlePlacementRule();
 
   RmHarness(SchedulerKind kind, Shape shape, HeddlePolicy policy, Path folder) throws Exception {
     this(kind.className, configured(kind, shape, policy, folder));
@@ -105,6 +115,24 @@ public final class RmHarness implements AutoCloseable {
     context.setScheduler(this.scheduler);
     this.scheduler.init(conf);
     this.scheduler.start();
+    if (this.scheduler instanceof HeddleScheduler) {
+      placement.initialize(this.scheduler);
+    }
+  }
+
+  /** Adds the labels and gives them to nodes, which may register later. */
+  void label(Map<NodeId, Set<String>> nodes) throws IOException {
+    labels.setRMContext(context);
+    labels.addToCluserNodeLabels(Shape.LABELS);
+    labels.replaceLabelsOnNode(nodes);
+  }
+
+  /** Returns the queue of a submission that names none, as the rules place it. */
+  String place(String user) throws YarnException {
+    ApplicationSubmissionContext submission =
+        Records.newRecord(ApplicationSubmissionContext.class);
+    submission.setQueue(YarnConfiguration.DEFAULT_QUEUE_NAME);
+    return placement.getPlacementForApp(submission, user).getQueue();
   }
 
   private static Configuration configured(

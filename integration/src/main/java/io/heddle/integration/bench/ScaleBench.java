@@ -69,13 +69,14 @@ final class ScaleBench {
       // Each policy takes minutes: what was measured is kept if a later one is interrupted.
       write(root, began, start);
     }
-    failover(runsOfFailover);
+    int most = Math.max(FAILOVER_NODES_MIN, Collections.max(options.scale));
+    boolean recovered = failover(most, FAILOVER_APPLICATIONS, runsOfFailover);
     Path path = write(root, began, start);
     if (path != null) {
       out.println("Raw results: " + path + " and .csv");
     }
     out.printf(Locale.ROOT, "Took %.0f s.%n", (System.nanoTime() - start) / 1e9);
-    return 0;
+    return recovered ? 0 : 1;
   }
 
   /** Writes the results so far over the former file; returns null without {@code --out}. */
@@ -84,14 +85,22 @@ final class ScaleBench {
     return options.out == null ? null : RawResults.write(root, options.out, "scale", began);
   }
 
-  /** Lets every scheduler become active, in turns; prints the medians. */
-  private void failover(ArrayNode runs) throws Exception {
-    int nodes = Math.max(FAILOVER_NODES_MIN, Collections.max(options.scale));
+  /**
+   * Lets every scheduler become active, in turns; prints the medians. Returns false once one breaks
+   * a rule.
+   */
+  boolean failover(int nodes, int applications, ArrayNode runs) throws Exception {
     Map<SchedulerKind, List<ObjectNode>> byKind = new EnumMap<>(SchedulerKind.class);
     for (int round = 0; round <= options.rounds; round++) {
       for (SchedulerKind kind : FAILING_OVER) {
         ObjectNode row = JsonNodeFactory.instance.objectNode();
-        new FailoverRun(kind, options, nodes, FAILOVER_APPLICATIONS).run(row);
+        try {
+          new FailoverRun(kind, options, nodes, applications).run(row);
+        } catch (Violation e) {
+          out.printf("VIOLATION by %s in a failover, %d nodes, round %d: %s%n", kind.label, nodes,
+              round, e.getMessage());
+          return false;
+        }
         // The first round warms up.
         if (round > 0) {
           runs.add(row.put("round", round));
@@ -107,6 +116,7 @@ final class ScaleBench {
     });
     out.println("Failover under " + byKind.keySet());
     print(medians);
+    return true;
   }
 
   /** Prints a line for each figure and a column for each row. */

@@ -1,10 +1,11 @@
 /*
  * One cluster of `./x bench --scale`: its nodes, twice as many applications of three sizes of
- * tasks, and half as many queues, each of one user. Tasks live for up to two minutes of heartbeats
- * and are asked for again.
+ * tasks, and half as many queues, each of one user, who made two of five of them by a submission. A
+ * tenth of the nodes have one of two labels, and so have the tasks in a tenth of the queues. Tasks
+ * live for up to two minutes of heartbeats and are asked for again.
  *
  * Everything that takes the scheduler's lock is called on one thread, so that the time of a call is
- * the longest that the lock can be held by it.
+ * the longest that the lock can be held by it. Only ScaleWeb's client asks from another.
  */
 package io.heddle.integration.bench;
 
@@ -16,15 +17,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
 import org.apache.hadoop.fs.FileUtil;
 
 /** Measures one size under one policy. */
 final class ScaleRun {
   static final int NODES_MIN = 10;
-  private static final SchedulerKind KIND = SchedulerKind.HEDDLE;
+  private static final SchedulerKind KIND = SchedulerKind.HEDDLE_API;
   private static final int NODE_MEMORY_MB = 64 * 1024;
   private static final int[] SIZES_MB = {2048, 4096, 8192};
-  /** A quarter more than fits, so that some asks always wait. */
+  /** A tenth more than fits, so that some asks always wait. */
   private static final int[] TASKS = {3, 3, 2};
   private static final int LONGEST_LIFE = 120;
   private static final int ROUNDS_MIN = 20;
@@ -52,21 +54,28 @@ final class ScaleRun {
     int queues = Math.max(1, nodes / 2);
     int applications = 2 * nodes;
     row.put("policy", policy.label).put("nodes", nodes).put("applications", applications);
-    row.put("queues", queues);
     Shape shape = Shape.large(nodes, NODE_MEMORY_MB, queues);
+    row.put("queues", queues).put("users_own_queues", shape.usersOwn);
+    row.put("labelled_nodes",
+        IntStream.range(0, nodes).filter(n -> shape.label(n) != null).count());
     Path folder = Files.createTempDirectory("heddle-bench");
     Memory before = Memory.now();
     RmHarness harness = new RmHarness(KIND, shape, policy, folder);
     Memory started = Memory.now();
-    cost("queue", before, started, queues);
+    // Others come later, with their users' applications.
+    cost("queue", before, started, policy.keepsAccounts ? queues : queues - shape.usersOwn);
     try (Driver driver = new Driver(KIND, harness, shape, options.seed, options.cpuClock)) {
       Memory registered = Memory.now();
       cost("node", started, registered, nodes);
+      row.put("register_max_us", driver.joining.otherEventLongestNanos / 1e3);
       List<TaskMaster> masters = new ArrayList<>();
+      driver.startMeasuring();
       for (int a = 0; a < applications; a++) {
-        masters.add(new TaskMaster(a, driver.seed, SIZES_MB, TASKS, 1, LONGEST_LIFE, true).held());
+        masters.add(new TaskMaster(a, driver.seed, SIZES_MB, TASKS, 1, LONGEST_LIFE, true)
+            .labelled(shape.label(a % queues)).held());
         driver.submit(masters.get(a));
       }
+      row.put("submit_max_us", driver.stopMeasuring().otherEventLongestNanos / 1e3);
       driver.roundsUntil("every AM placed", 200, driver::allRunning);
       Memory submitted = Memory.now();
       cost("application", registered, submitted, applications);
@@ -76,7 +85,10 @@ final class ScaleRun {
       int[] fill = {nodes * ROUNDS_MIN / 2};
       driver.roundsUntil("filled", ROUNDS_MIN, () -> fill[0]-- == 0);
       steady(driver);
-      operators(driver, (HeddleScheduler) harness.scheduler, harness);
+      HeddleScheduler scheduler = (HeddleScheduler) harness.scheduler;
+      operators(driver, scheduler, harness);
+      new ScaleWeb(driver, scheduler, options.quick).measure(row);
+      checkBooks(scheduler.inspection());
     } finally {
       FileUtil.fullyDelete(folder.toFile());
     }
@@ -101,6 +113,9 @@ final class ScaleRun {
     row.put("allocate_max_us", m.allocateLongestNanos / 1e3);
     row.put("tick_mean_us", m.meanUpdateMicros());
     row.put("tick_max_us", m.updateLongestNanos / 1e3);
+    row.put("labelled_containers", driver.nodes.stream().filter(node -> node.label != null)
+        .mapToInt(BenchNode::runningContainers).sum());
+    row.put("second_of_calls_us", m.allMicros() * nodes / m.heartbeats);
     row.put("collector_ms", m.collectorMillis);
   }
 
@@ -114,6 +129,7 @@ final class ScaleRun {
     longest(driver, "jobs_by_end_answer",
         () -> inside.request("{\"op\": \"jobs\", \"max\": 100, \"sort\": \"end\"}"));
     longest(driver, "nodes_answer", () -> inside.request("{\"op\": \"nodes\"}"));
+    longest(driver, "audit", inside::differences);
     long audit = 0;
     inside.auditSoon();
     for (int tick = 0; tick < AUDIT_TICKS; tick++) {
@@ -127,6 +143,9 @@ final class ScaleRun {
       scheduler.reinitialize(harness.conf, harness.context);
       return null;
     });
+  }
+
+  private static void checkBooks(Inspection inside) {
     String differences = inside.differences();
     if (differences != null || inside.failures() > 0 || inside.engineRebuilds() > 0) {
       throw new Violation("the books differ: " + differences + "; " + inside.failures()

@@ -254,18 +254,38 @@ enum SchedulerKind {
     root.put("heartbeat_fill", 1.0);
     ArrayNode queues = root.putArray("queues");
     for (int q = 0; q < shape.queues; q++) {
-      ObjectNode queue = queues.addObject().put("path", "root." + Shape.queueName(q));
+      if (shape.isUsersOwn(q) && !policy.keepsAccounts) {
+        continue;
+      }
+      ObjectNode queue = queues.addObject().put("path", shape.path(q));
       queue.put("max_am_share", 1.0);
       policy.equip(queue);
       if (shape.isLimited()) {
         queue.putObject("max_share").put("memory-mb", shape.queueLimitMb());
       }
+      if (shape.isLabelled()) {
+        ArrayNode labels = queue.putArray("accessible_labels");
+        if (shape.label(q) != null) {
+          labels.add(shape.label(q));
+          queue.putObject("labels").putObject(shape.label(q));
+        }
+      }
     }
-    root.putArray("placement").addObject().put("rule", "specified").put("create", false);
+    ArrayNode placement = root.putArray("placement");
+    placement.addObject().put("rule", "specified").put("create", false);
+    if (shape.usersOwn > 0) {
+      placement.addObject().put("rule", "user");
+      root.putObject("queue_defaults").put("max_am_share", 1.0);
+    }
     Path file = folder.resolve("heddle.json");
     Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
     conf.set("heddle.config.file", file.toString());
     conf.setInt("heddle.tick-ms", Integer.MAX_VALUE);
+    if (shape.isLabelled()) {
+      conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
+      conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR,
+          folder.resolve("labels").toUri().toString());
+    }
   }
 
   private static void record(Configuration conf, Path folder) {

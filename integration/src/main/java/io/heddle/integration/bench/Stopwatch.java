@@ -17,11 +17,11 @@ final class Stopwatch {
   private final OperatingSystemMXBean system =
       (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
   private final SchedulerKind kind;
-  private final boolean cpuClock;
+  private boolean cpuClock;
   private final List<Thread> placing = new ArrayList<>();
   private Measurement current;
   private long startedBefore;
-  private final long ownNanos;
+  private long ownNanos;
 
   /**
    * @param cpuClock counts the calling thread's CPU time instead of real time. That excludes waits
@@ -31,6 +31,12 @@ final class Stopwatch {
     this.kind = kind;
     this.cpuClock = cpuClock;
     this.ownNanos = cost();
+  }
+
+  /** Counts real time from now on, with waits for locks. */
+  void useWallClock() {
+    cpuClock = false;
+    ownNanos = cost();
   }
 
   /** Returns the least time of reading the clock twice, which is subtracted from every call. */
@@ -97,6 +103,7 @@ final class Stopwatch {
     if (current != null) {
       current.otherEvents++;
       current.otherEventNanos += nanos;
+      current.otherEventLongestNanos = Math.max(nanos, current.otherEventLongestNanos);
     }
   }
 

@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -26,6 +27,7 @@ final class TaskMaster extends ApplicationMaster {
   private final Map<ContainerId, Integer> sizeOf = new HashMap<>();
   private boolean replace;
   private boolean held;
+  private String label;
 
   /**
    * @param sizesMb memory of each kind of task
@@ -54,6 +56,12 @@ final class TaskMaster extends ApplicationMaster {
     return this;
   }
 
+  /** Sets the label of the nodes that it asks for; null for none. */
+  TaskMaster labelled(String name) {
+    label = name;
+    return this;
+  }
+
   /** Lets it ask. */
   void release() {
     held = false;
@@ -76,7 +84,10 @@ final class TaskMaster extends ApplicationMaster {
         if (rows == null) {
           rows = new ArrayList<>(sizes.length);
         }
-        rows.add(row(FIRST_PRIORITY + kind, ResourceRequest.ANY, sizes[kind], outstanding[kind]));
+        ResourceRequest row =
+            row(FIRST_PRIORITY + kind, ResourceRequest.ANY, sizes[kind], outstanding[kind]);
+        row.setNodeLabelExpression(label);
+        rows.add(row);
       }
     }
     return rows == null ? Collections.emptyList() : rows;
@@ -91,6 +102,10 @@ final class TaskMaster extends ApplicationMaster {
     if (!container.getResource().equals(sizes[kind])) {
       throw new Violation("container " + container.getId() + " has " + container.getResource()
           + " where " + sizes[kind] + " was asked");
+    }
+    if (!Objects.equals(label, node.label) && !(label == null && Shape.isLent(node.label))) {
+      throw new Violation("container " + container.getId() + " is on a node of label "
+          + node.label + " where " + label + " was asked");
     }
     outstanding[kind]--;
     sizeOf.put(container.getId(), kind);

@@ -22,16 +22,34 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.commons.cli.ParseException;
+import org.apache.log4j.Level;
+import org.apache.log4j.Logger;
+import org.junit.AfterClass;
+import org.junit.BeforeClass;
 import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
 /**
- * The bench's choice of a policy, and its clients of the API. Does not test what a policy or a
- * request costs. Newest Hadoop only: the bench runs on that unless told.
+ * The bench's choice of a policy, its clients of the API, its large clusters. Does not test what a
+ * policy or a request costs. Newest Hadoop only: the bench runs on that unless told.
  */
 public class BenchTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
+  private static Level before;
+
+  /** As the bench itself does: a line for each container would cost more than the scheduler. */
+  @BeforeClass
+  public static void logWarningsAlone() {
+    before = Logger.getRootLogger().getLevel();
+    Logger.getRootLogger().setLevel(Level.WARN);
+  }
+
+  @AfterClass
+  public static void logAsBefore() {
+    Logger.getRootLogger().setLevel(before);
+  }
 
   private static BenchOptions parse(String... arguments) throws ParseException {
     return BenchOptions.parse(arguments);
@@ -128,7 +146,7 @@ public class BenchTest {
 
   @Test
   public void aRateOfRequestsIsKept() throws Exception {
-    Workload workload = new SteadyWorkload(20, 60_000);
+    Workload workload = new SteadyWorkload(20, 20_000);
     ApiLoad load = new ApiLoad(parse("--api-load", "2", "--api-rate", "20"), System.out);
     ApiClients clients = load.measure(workload, false, 2).clients;
     // Each client makes one request at once and none before its turn.
@@ -182,10 +200,35 @@ public class BenchTest {
       assertTrue(row.toString(), row.path("containers").asInt() > 0);
       assertTrue(row.toString(), row.path("heartbeat_p99_us").asDouble()
           >= row.path("heartbeat_p50_us").asDouble());
-      for (String call : new String[] {"queue_report", "nodes_answer", "refresh", "tick_max"}) {
+      for (String call : new String[] {"queue_report", "nodes_answer", "refresh", "tick_max",
+          "submit_max", "audit", "http_jobs_p50", "http_explain_max", "heartbeat_max_asked"}) {
         assertTrue(call + " in " + row, row.path(call + "_us").asDouble() > 0);
       }
+      assertEquals(1, row.path("labelled_nodes").asInt());
+      assertTrue(row.toString(), row.path("labelled_containers").asInt() > 0);
+      assertEquals(2, row.path("users_own_queues").asInt());
     }
+  }
+
+  @Test
+  public void aFailoverThatFailsNamesItsScheduler() throws Exception {
+    ByteArrayOutputStream said = new ByteArrayOutputStream();
+    ScaleBench bench = new ScaleBench(parse("--scale", "10"), new PrintStream(said));
+    assertFalse("nothing asks", bench.failover(10, 0, JsonNodeFactory.instance.arrayNode()));
+    assertTrue(said.toString(), said.toString().startsWith("VIOLATION by fair in a failover"));
+  }
+
+  @Test
+  public void failoversAreLinesOfTheCsvWithTheirOwnColumns() throws Exception {
+    ObjectNode root = JsonNodeFactory.instance.objectNode();
+    root.putArray("runs").addObject().put("policy", "fair").put("nodes", 10);
+    root.putArray("failover").addObject().put("scheduler", "heddle").put("nodes", 20);
+    root.putArray("goals_missed").add("not a run");
+    Path json = RawResults.write(
+        root, folder.getRoot().toPath(), "scale", ZonedDateTime.now(ZoneOffset.UTC));
+    Path csv = json.resolveSibling(json.getFileName().toString().replace(".json", ".csv"));
+    assertEquals(Arrays.asList("policy,nodes,scheduler", "fair,10,", ",20,heddle"),
+        Files.readAllLines(csv));
   }
 
   @Test

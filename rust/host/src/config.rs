@@ -142,11 +142,21 @@ fn users(config: &Value) -> BTreeSet<&String> {
         .collect()
 }
 
-/// Node labels that queues have shares of: the host has numbers for them, too.
-fn labels(config: &Value) -> BTreeSet<&String> {
+/// Node labels that queues name: the host has numbers for them, too. A label without a number is
+/// none to the engine, and no queue has a share of it.
+fn labels(config: &Value) -> BTreeSet<&str> {
     let queues = config["queues"].as_array().into_iter().flatten();
-    let named = queues.filter_map(|queue| queue["labels"].as_object());
-    named.flat_map(Map::keys).collect()
+    queues.flat_map(labels_of).collect()
+}
+
+fn labels_of(queue: &Value) -> impl Iterator<Item = &str> {
+    let shares = queue["labels"].as_object().into_iter().flat_map(Map::keys);
+    let accessible = queue["accessible_labels"].as_array().into_iter().flatten();
+    let default = queue["default_label"].as_str();
+    let named = accessible.filter_map(Value::as_str).chain(default);
+    // `*` stands for all labels; an empty default for none.
+    let named = named.filter(|name| !matches!(*name, "*" | ""));
+    shares.map(String::as_str).chain(named)
 }
 
 #[cfg(test)]
@@ -168,7 +178,9 @@ mod tests {
     fn heddle_json_is_handed_on_with_what_the_host_must_know_of_it() {
         let text = r#"{"users": {"each": {"bob": {}, "alice": {}}},
             "queues": [{"path": "root.a", "user_weights": {"carol": 2, "bob": 3}},
-                {"path": "root.b", "labels": {"gpu": {}, "big": {}}}], "placement": [
+                {"path": "root.b", "labels": {"gpu": {}, "big": {}}},
+                {"path": "root.c", "accessible_labels": ["ssd"], "default_label": "fast"},
+                {"path": "root.d", "accessible_labels": ["*"], "default_label": ""}], "placement": [
             {"rule": "mapping", "application": "*", "queue": "root.%application"}]}"#;
         let read = of_json(text, None);
         assert_eq!(read["source"], "/etc/heddle.json");
@@ -177,7 +189,7 @@ mod tests {
             serde_json::from_str::<Value>(text).expect("it is JSON")
         );
         assert_eq!(read["users"], json!(["alice", "bob", "carol"]));
-        assert_eq!(read["labels"], json!(["big", "gpu"]));
+        assert_eq!(read["labels"], json!(["big", "fast", "gpu", "ssd"]));
         assert_eq!(read["places_by_facts"], true);
         assert_eq!(read["submit_acls"], false);
         assert_eq!(read["allocations_file"], Value::Null);

@@ -362,16 +362,6 @@ public final class MiniCluster implements AutoCloseable {
     resourceManager(1 - active).getRMContext().getRMAdminService().transitionToActive(byUser());
   }
 
-  /**
-   * Restarts the active one of two ResourceManagers. Unlike a standby's, its scheduler begins with
-   * the current heddle.json, whatever was in force before.
-   */
-  public void restartActive() throws Exception {
-    int active = yarn.getActiveRMIndex();
-    yarn.restartResourceManager(active);
-    resourceManager(active).getRMContext().getRMAdminService().transitionToActive(byUser());
-  }
-
   /** Waits until this many nodes are usable in the active ResourceManager. */
   public void awaitNodes(int count) throws Exception {
     Await.until(

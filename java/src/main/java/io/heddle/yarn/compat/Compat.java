@@ -174,17 +174,7 @@ public final class Compat {
 
   /** Whether queues of the Capacity Scheduler have vectors of capacities, as in 3.4 and later. */
   public static boolean hasCapacityVectors() {
-    return isThere(
-        "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.QueueCapacityVectorInfo");
-  }
-
-  private static boolean isThere(String name) {
-    try {
-      Class.forName(name, false, Compat.class.getClassLoader());
-      return true;
-    } catch (ClassNotFoundException | LinkageError e) {
-      return false;
-    }
+    return webClass("dao.QueueCapacityVectorInfo") != null;
   }
 
   /**
@@ -192,13 +182,16 @@ public final class Compat {
    * filter is then; the library of 3.5.0 leaves them out.
    */
   public static boolean writesEmptyMaps() {
+    Class<?> filter = webClass("RMWebAppFilter");
+    return filter != null && filter.getSuperclass().getName().startsWith("com.sun.jersey.");
+  }
+
+  private static Class<?> webClass(String name) {
     try {
-      Class<?> filter = Class.forName(
-          "org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppFilter", false,
+      return Class.forName("org.apache.hadoop.yarn.server.resourcemanager.webapp." + name, false,
           Compat.class.getClassLoader());
-      return filter.getSuperclass().getName().startsWith("com.sun.jersey.");
     } catch (ClassNotFoundException | LinkageError e) {
-      return false;
+      return null;
     }
   }
 

@@ -185,7 +185,7 @@ public final class ConfigControl {
     } catch (IOException e) {
       Allocations last = engine.config().allocations();
       if (last == null || before == null || !before.name().equals(next.name())) {
-        throw new IOException(next.name() + ": " + e.getMessage(), e);
+        throw e;
       }
       complain(next, null, e.getMessage());
       return last.text();

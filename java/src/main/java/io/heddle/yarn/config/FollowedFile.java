@@ -69,7 +69,7 @@ final class FollowedFile {
   /**
    * Returns the text, settled or not.
    *
-   * @throws IOException if there is no such file or it cannot be read
+   * @throws IOException with its name, if there is no such file or it cannot be read
    */
   String read() throws IOException {
     return look(null);
@@ -86,9 +86,14 @@ final class FollowedFile {
   }
 
   private synchronized String look(Long nowMs) throws IOException {
-    if (remote != null) {
-      return lookElsewhere(nowMs);
+    try {
+      return remote == null ? lookHere(nowMs) : lookElsewhere(nowMs);
+    } catch (IOException e) {
+      throw new IOException(name + ": " + e.getMessage(), e);
     }
+  }
+
+  private String lookHere(Long nowMs) throws IOException {
     JsonNode answer = SetupJson.ask(
         "file", "path", name, "stock", stock, "now_ms", nowMs, "state", state);
     state = answer.path("state");

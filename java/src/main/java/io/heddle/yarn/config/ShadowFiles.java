@@ -34,17 +34,9 @@ final class ShadowFiles {
       ConfigFile config = ConfigFile.shadow(path);
       FollowedFile pools = config.allocations();
       return new ShadowFiles(
-          config.source(), config, pools, pools == null ? null : textOf(pools), null);
+          config.source(), config, pools, pools == null ? null : pools.read(), null);
     } catch (IOException | RuntimeException e) {
       return new ShadowFiles(path, null, null, null, String.valueOf(e.getMessage()));
-    }
-  }
-
-  private static String textOf(FollowedFile pools) throws IOException {
-    try {
-      return pools.read();
-    } catch (IOException e) {
-      throw new IOException(pools.name() + ": " + e.getMessage(), e);
     }
   }
 }

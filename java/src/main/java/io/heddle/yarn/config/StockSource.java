@@ -107,12 +107,7 @@ public final class StockSource {
       all = capacity.over(conf, files);
       stock.put("name", capacity.name());
     } else if (file != null) {
-      stock.put("name", file.name());
-      try {
-        stock.put("text", file.read());
-      } catch (IOException e) {
-        throw new IOException(file.name() + ": " + e.getMessage(), e);
-      }
+      stock.put("name", file.name()).put("text", file.read());
     }
     addFile(YarnConfiguration.YARN_SITE_CONFIGURATION_FILE, conf.getConfResourceAsInputStream(
         YarnConfiguration.YARN_SITE_CONFIGURATION_FILE), files);

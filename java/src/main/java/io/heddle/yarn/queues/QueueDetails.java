@@ -53,11 +53,9 @@ final class QueueDetails {
     // the opposite of the flag's name.
     info.setMaximumCapacity(-1);
     info.setAccessibleNodeLabels(Collections.<String>emptySet());
-    int maxJobs =
-        view.maxRunningJobs == QueueView.NO_LIMIT ? Integer.MAX_VALUE : view.maxRunningJobs;
     boolean known = Compat.describeFairQueue(info,
         QueueView.resource(said.path("min_share"), 0), view.maxShare,
-        QueueView.resource(said.path("steady_share"), 0), maxJobs);
+        QueueView.resource(said.path("steady_share"), 0), view.maxRunningJobs);
     if (known) {
       info.setPreemptionDisabled(said.path("preemptable").asBoolean());
       Compat.describeQueue(info, null, FAIR_TYPE, view.weight, 0);

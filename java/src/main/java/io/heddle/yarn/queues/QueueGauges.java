@@ -82,8 +82,7 @@ public final class QueueGauges {
         ? QueueView.resource(queue.path("steady_share"), 0) : share);
     metrics.setMinShare(QueueView.resource(queue.path("min_share"), 0));
     metrics.setMaxShare(QueueView.resource(queue.path("max_limit"), Long.MAX_VALUE));
-    metrics.setMaxApps(
-        view.maxRunningJobs == QueueView.NO_LIMIT ? Integer.MAX_VALUE : view.maxRunningJobs);
+    metrics.setMaxApps(view.maxRunningJobs);
     metrics.setSchedulingPolicy(queue.path("scheduling_policy").textValue());
     if (view.leaf) {
       metrics.setMaxAMShare(QueueView.resource(queue.path("am_limit"), 0));

@@ -7,7 +7,6 @@ import io.heddle.yarn.compat.Compat;
 import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
@@ -218,8 +217,7 @@ public final class QueueReports {
     info.setAccessibleNodeLabels(view.labels);
     info.setDefaultNodeLabelExpression(view.defaultLabel);
     info.setQueueStatistics(statistics(table.ensure(view.path).getMetrics()));
-    Compat.describeQueue(info, view.path, SCHEDULER_TYPE, view.weight,
-        view.maxRunningJobs == QueueView.NO_LIMIT ? Integer.MAX_VALUE : view.maxRunningJobs);
+    Compat.describeQueue(info, view.path, SCHEDULER_TYPE, view.weight, view.maxRunningJobs);
     return info;
   }
 

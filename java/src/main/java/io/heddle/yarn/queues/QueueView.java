@@ -21,9 +21,6 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
  * children change. RPC and web threads read it and never enter the engine.
  */
 public final class QueueView {
-  /** Means that the number of running jobs is unlimited. */
-  static final int NO_LIMIT = -1;
-
   static final Set<String> ALL_LABELS = Collections.singleton(CommonNodeLabelsManager.ANY);
 
   /** All that the engine says. */
@@ -66,9 +63,7 @@ public final class QueueView {
     activeShare =
         resource(queue.path(queue.has("guaranteed") ? "guaranteed" : "active_share"), 0);
     used = resource(queue.path("used"), 0);
-    maxRunningJobs =
-        queue.path("max_running_jobs").isNumber() ? queue.path("max_running_jobs").asInt()
-            : NO_LIMIT;
+    maxRunningJobs = queue.path("max_running_jobs").asInt(Integer.MAX_VALUE);
     limitsJobs = queue.has("max_jobs");
     aclSubmit = new AccessControlList(queue.path("acl_submit").asText(" "));
     aclAdmin = new AccessControlList(queue.path("acl_admin").asText(" "));

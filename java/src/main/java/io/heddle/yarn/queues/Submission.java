@@ -32,17 +32,13 @@ public final class Submission {
   }
 
   String foresee() {
-    return groups == null ? SetupJson.request("foresee", "user", user, "queue", queue)
-        : SetupJson.request("foresee", "user", user, "queue", queue, "groups", groups,
-            "application", application);
+    return SetupJson.request("foresee", "user", user, "queue", queue, "groups", groups,
+        "application", application);
   }
 
   /** Asks for a place; {@code number} is the user's. */
   String place(int number, boolean recovering) {
-    return groups == null
-        ? SetupJson.request("place", "user", user, "user_number", number, "queue", queue,
-            "recovering", recovering)
-        : SetupJson.request("place", "user", user, "user_number", number, "queue", queue,
-            "groups", groups, "application", application, "recovering", recovering);
+    return SetupJson.request("place", "user", user, "user_number", number, "queue", queue,
+        "groups", groups, "application", application, "recovering", recovering);
   }
 }

@@ -21,7 +21,6 @@ public class JournalReplayTest {
   private static final long FNV_PRIME = 0x100000001b3L;
   private static final int SEGMENT_HEADER_BYTES = 48;
   private static final int BLOCK_HEADER_BYTES = 16;
-  private static final int ENTRY_HEADER_BYTES = 16;
   private static final int SETUP = 1;
   private static final int FRAME = 2;
   private static final int REQUEST = 3;

@@ -50,8 +50,8 @@ public final class ForeignJournal {
   /** Returns the writer of the frame of this millisecond; sends an earlier one. */
   public FrameWriter out() {
     long nowMs = Time.monotonicNow();
-    if (nowMs != frameMs && writer.records() > 0) {
-      step();
+    if (nowMs != frameMs) {
+      flush();
     }
     frameMs = nowMs;
     return writer;
@@ -65,18 +65,20 @@ public final class ForeignJournal {
 
   /** Records a request, after the events before it. */
   public void request(String json) {
-    if (writer.records() > 0) {
-      step();
-    }
+    flush();
     Native.request(handle, Time.monotonicNow(), json);
   }
 
   /** Ends the recording, after a short wait for what is not yet written. */
   public void close() {
+    flush();
+    Native.close(handle);
+  }
+
+  private void flush() {
     if (writer.records() > 0) {
       step();
     }
-    Native.close(handle);
   }
 
   private void step() {

@@ -183,8 +183,8 @@ final class AmPoller {
       for (String kind : kinds) {
         lists.add(fetcher.get(below(job, "/tasks?type=" + kind)));
       }
-      tellTasks(watch, job, SetupJson.ask("tasks", "state", watch.tasks().get("state"),
-          "answers", watch.tasks().get("answers"), "outputs", watch.tasks().get("outputs"),
+      tellTasks(watch, job, SetupJson.ask("tasks", "state", watch.tasks.get("state"),
+          "answers", watch.tasks.get("answers"), "outputs", watch.tasks.get("outputs"),
           "lists", lists, "wants", wants), untilMs);
     } catch (IOException e) {
       LOG.debug("{} does not report single tasks", watch.id(), e);
@@ -197,7 +197,7 @@ final class AmPoller {
     tasks.set("state", seen.get("state"));
     ObjectNode answers = tasks.putObject("answers");
     ArrayNode outputs = tasks.putArray("outputs");
-    watch.setTasks(tasks);
+    watch.tasks = tasks;
     seen.path("told").forEach(attempt -> tell(watch, attempt));
     for (JsonNode task : seen.path("ask")) {
       if (Time.monotonicNow() >= untilMs) {

@@ -252,9 +252,9 @@ public final class FactFeed {
       }
       unfinished += MapReducePriority.isReduce(priority) ? pending : 0;
     }
-    JsonNode seen = SetupJson.ask("progress", "state", watch.progress(), "job", whole, "all", all,
+    JsonNode seen = SetupJson.ask("progress", "state", watch.progress, "job", whole, "all", all,
         "unfinished", unfinished, "running", reduces.size(), "now_ms", nowMs);
-    watch.setProgress(seen.get("state"));
+    watch.progress = seen.get("state");
     JsonNode executed = seen.path("executed");
     if (executed.isArray()) {
       reduces.sort(Comparator.comparingLong(RMContainer::getCreationTime));

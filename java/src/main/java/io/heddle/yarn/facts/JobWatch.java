@@ -14,11 +14,11 @@ final class JobWatch extends PollWatch {
   private final WatchedJob job;
   private volatile long reducesToldUntilMs = Long.MIN_VALUE;
   // The library's findings at the last look at the job's progress. For the feed's thread only.
-  private JsonNode progress;
+  JsonNode progress;
   // Used by polls only, which run one after another.
   private long nextCountersMs = Long.MIN_VALUE;
   // The library's state of the polls of single tasks, and the answers since.
-  private JsonNode tasks = SetupJson.object();
+  JsonNode tasks = SetupJson.object();
 
   JobWatch(WatchedJob job) {
     this.job = job;
@@ -30,22 +30,6 @@ final class JobWatch extends PollWatch {
 
   ApplicationId id() {
     return job.applicationId();
-  }
-
-  JsonNode progress() {
-    return progress;
-  }
-
-  void setProgress(JsonNode seen) {
-    progress = seen;
-  }
-
-  JsonNode tasks() {
-    return tasks;
-  }
-
-  void setTasks(JsonNode known) {
-    tasks = known;
   }
 
   /** Returns whether counters are due, and if so sets when they are next. */

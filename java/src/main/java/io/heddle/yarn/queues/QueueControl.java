@@ -63,7 +63,7 @@ public final class QueueControl {
 
   /** Sets what a stock scheduler's file says of the queues, for pages and clients. */
   public void setStock(JsonNode shown) {
-    table.setStock(shown);
+    table.reports.setStock(shown);
   }
 
   /**
@@ -128,7 +128,7 @@ public final class QueueControl {
   /** Publishes the queues of a configuration that came into force. */
   private void publishConfigured(String reply) {
     QueueSnapshot next = QueueSnapshot.read(SetupJson.read(reply));
-    table.configured(next);
+    table.reports.configured(next);
     String policies = engine.request(POLICIES);
     if (policies != null) {
       table.inForce(SetupJson.read(policies).path("in_force"));

@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class QueueTable {
   private final Map<String, HeddleQueue> queues = new ConcurrentHashMap<>();
-  private final QueueReports reports;
+  final QueueReports reports;
   private final QueueGauges gauges;
   private volatile QueueSnapshot snapshot = QueueSnapshot.EMPTY;
   private volatile Set<String> wants = Collections.emptySet();
@@ -45,16 +45,6 @@ public final class QueueTable {
   /** Sets the metrics of queues to the last snapshot. Needs no lock. */
   public void showMetrics() {
     gauges.show(this);
-  }
-
-  /** Sets the permissions of a new configuration. */
-  void configured(QueueSnapshot next) {
-    reports.configured(next);
-  }
-
-  /** Sets what a stock scheduler's file says of the queues, for pages and clients. */
-  void setStock(JsonNode shown) {
-    reports.setStock(shown);
   }
 
   /** Takes over the engine's description of the policies in force. */

@@ -1,7 +1,6 @@
 package io.heddle.yarn.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.engine.HeddleException;
@@ -25,7 +24,6 @@ public final class ApiHandler implements WebHandler {
   private static final String CONFIGURATION = "/heddle/v1/configuration/";
   private static final String PLAN = "/heddle/v1/plan";
   private static final String AUTHORIZATION = "Authorization";
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Library library;
   private final Names names;
@@ -170,7 +168,7 @@ public final class ApiHandler implements WebHandler {
   }
 
   private String head(HttpServletRequest request, boolean signedOnly) {
-    ObjectNode head = JSON.createObjectNode();
+    ObjectNode head = SetupJson.object();
     head.put("method", request.getMethod());
     head.put("path", request.getRequestURI());
     head.put("query", request.getQueryString());

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic says which")]
 
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
+use heddle_core::words::exit::{LOST, PREEMPTED};
 use heddle_core::words::ids::{
     AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,
 };
@@ -101,7 +102,7 @@ impl World {
                     .keys()
                     .find(|(_, of, at)| (*of, *at) == (job, key))
                     .unwrap();
-                self.ended(end, -102);
+                self.ended(end, PREEMPTED);
             }
         }
         if !answers.is_empty() {
@@ -401,7 +402,7 @@ fn a_node_that_leaves_takes_its_containers_in_both_worlds() {
         .map(|(of, _)| *of)
         .collect();
     for of in lost {
-        world.ended(of, -100);
+        world.ended(of, LOST);
         let events = std::mem::take(&mut world.asks);
         world.step(&events);
     }

@@ -10,6 +10,7 @@ use crate::support::journals::entries;
 use crate::support::{DECISIONS_MAX, Library};
 use heddle::host::Host;
 use heddle_core::words::event::{ContainerFacts, Event, JobFacts, NodeFacts};
+use heddle_core::words::exit::{LOST, PREEMPTED};
 use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
 
@@ -17,8 +18,6 @@ use heddle_core::words::resource::Resource;
 const EPOCH_MS: i64 = 1_700_000_000_000;
 const MAP: i32 = 20;
 const REDUCE: i32 = 10;
-const PREEMPTED: i32 = -102;
-const RELEASED: i32 = -100;
 
 /// A cluster under another scheduler.
 struct Recording {
@@ -137,7 +136,7 @@ fn recorded(name: &str) -> PathBuf {
         &[ended(0, 6, 0), ended(0, 7, 0), runs(0, 8, MAP, 29_000)],
     );
     // Handed over and given back at once.
-    recording.at(30_000, &[ended(0, 8, RELEASED)]);
+    recording.at(30_000, &[ended(0, 8, LOST)]);
     let finished = json!({"op": "finished", "job": 0, "finished_ms": 31_000,
         "status": "SUCCEEDED"});
     Library::request(&mut recording.host, 31_900, &finished.to_string());

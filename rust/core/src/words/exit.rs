@@ -5,6 +5,8 @@
 pub const LOST: i32 = -100;
 /// The scheduler took it.
 pub const PREEMPTED: i32 = -102;
+/// Its ApplicationMaster stopped it.
+pub const STOPPED: i32 = -105;
 /// Its task succeeded: it ended by itself, or its ApplicationMaster or the signal that one sends
 /// stopped it.
-pub const ENDED_WELL: [i32; 3] = [0, -105, 143];
+pub const ENDED_WELL: [i32; 3] = [0, STOPPED, 143];

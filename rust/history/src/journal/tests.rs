@@ -4,11 +4,11 @@ use super::*;
 use crate::model::History;
 use crate::workload::Cluster;
 use heddle_core::words::event::NodeFacts;
+use heddle_core::words::exit::LOST;
 use heddle_core::words::ids::{PartitionId, PlaceId, QueueId};
 use heddle_sim::cluster_sim::{ClusterSim, Options};
 
 const EPOCH_MS: i64 = 1_700_000_000_000;
-const LOST: i32 = -100;
 
 fn replay() -> Replay {
     let setup = json!({"resource_types": ["memory-mb", "vcores"], "epoch_ms": EPOCH_MS,

@@ -13,6 +13,7 @@ use super::network::{Cause, Flow, FlowId};
 use super::{ClusterSim, Due, Source};
 use crate::failure::Checked;
 use heddle_core::words::event::{Event, TaskFacts};
+use heddle_core::words::exit;
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, Millis};
 
 /// The phase of an attempt.
@@ -55,9 +56,9 @@ impl End {
         match self {
             End::Succeeded => 0,
             End::Failed => 1,
-            End::Lost => -100,
-            End::Evicted => -102,
-            End::Second => -105,
+            End::Lost => exit::LOST,
+            End::Evicted => exit::PREEMPTED,
+            End::Second => exit::STOPPED,
         }
     }
 }

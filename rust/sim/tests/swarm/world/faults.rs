@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::master::{Table, TaskState};
 use crate::queues::Plan;
 use heddle_core::words::event::{AskFacts, Event, Refusal};
+use heddle_core::words::exit::STOPPED;
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, NodeId, PlaceId, QueueId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::agenda::Due;
@@ -224,7 +225,7 @@ impl World {
             states.any(|state| state == TaskState::Running(key))
         };
         match self.masters.get(&job).is_some_and(running) {
-            true => self.complete(job, key, -105),
+            true => self.complete(job, key, STOPPED),
             false => Ok(()),
         }
     }

@@ -4,16 +4,13 @@ use super::{MASTER_HEARTBEAT_MS, World};
 use crate::host::HostJob;
 use crate::master::{Rows, Table};
 use heddle_core::words::event::{Event, JobFacts};
+use heddle_core::words::exit::{LOST, PREEMPTED};
 use heddle_core::words::ids::{ContainerKey, JobId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::agenda::{Due, Serial};
 use heddle_sim::failure::Checked;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Exit statuses of YARN's `ContainerExitStatus`.
-const ABORTED: i32 = -100;
-const PREEMPTED: i32 = -102;
 
 /// Number of attempts of a job.
 const ATTEMPTS_MAX: u32 = 4;
@@ -149,7 +146,7 @@ impl World {
             self.agenda.plan(self.now + duration_ms, due);
         }
         for key in fetched.released {
-            self.complete(job, key, ABORTED)?;
+            self.complete(job, key, LOST)?;
         }
         if done {
             self.outcome.finished(serial, self.now);
@@ -257,7 +254,7 @@ impl World {
             let keys: Vec<ContainerKey> =
                 owner.map_or(Vec::new(), |job| job.containers.keys().copied().collect());
             for key in keys {
-                self.complete(job, key, ABORTED)?;
+                self.complete(job, key, LOST)?;
             }
         }
         if let Some(owner) = self.host.jobs.get_mut(&job) {
@@ -283,7 +280,7 @@ impl World {
         let one_by_one = self.random.percent(50);
         for key in keys {
             if one_by_one {
-                self.complete(job, key, ABORTED)?;
+                self.complete(job, key, LOST)?;
             } else if let Some(container) = self.host.take(job, key) {
                 self.linger(container.node, &container.resource);
             }

@@ -4,14 +4,12 @@ use super::World;
 use crate::host::HostNode;
 use crate::workload;
 use heddle_core::words::event::Event;
+use heddle_core::words::exit::LOST;
 use heddle_core::words::ids::{NodeId, PartitionId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::agenda::Due;
 use heddle_sim::failure::Checked;
 use std::collections::BTreeSet;
-
-/// Exit status of containers of a lost node.
-const ABORTED: i32 = -100;
 
 impl World {
     pub(super) fn join_node(&mut self, id: NodeId) -> Checked {
@@ -59,7 +57,7 @@ impl World {
             return Ok(());
         };
         for (job, key) in node.containers.clone() {
-            self.complete(job, key, ABORTED)?;
+            self.complete(job, key, LOST)?;
         }
         if let Some(node) = self.host.nodes.remove(&id) {
             self.lost_nodes.insert(id, node.facts);

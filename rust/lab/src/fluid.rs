@@ -5,7 +5,6 @@
 //! Each discipline is O(n log n). All are exact except for floating-point rounding, because they
 //! compute events instead of stepping through time.
 
-pub mod errors;
 pub mod multislot;
 
 use heddle_sim::swim::SwimJob;

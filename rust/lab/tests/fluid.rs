@@ -1,9 +1,9 @@
 //! Tests the fluid model against the HFSP paper's example and its trace results as recomputed
 //! independently (HF-3, HF-8, HF-9). Tests properties of the order of service.
 
-use heddle_lab::fluid::errors::with_errors;
 use heddle_lab::fluid::multislot::{self, Policy, WideJob};
 use heddle_lab::fluid::{self, Discipline, Job, completions, mean_sojourn};
+use heddle_sim::random::Random;
 use heddle_sim::swim;
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -358,4 +358,70 @@ fn equal_jobs_are_served_by_submission_whichever_is_wider() {
     assert_srpt(2.0, &[(2.0, 1.0), (2.0, 2.0)], &[2.0, 2.0]);
     // The second gets 2 slots for the first one's 1, so it is ahead at once: 6/3, then 6/1.
     assert_srpt(3.0, &[(6.0, 1.0), (6.0, 3.0)], &[8.0, 2.0]);
+}
+
+/// Gives the jobs wrong estimates (HF-5): `size * X`, X log-normal with median 1, so half is as
+/// likely as double. `sigma` is the standard deviation of ln X. The errors are independent per job
+/// and reproducible by seed.
+fn with_errors(jobs: &[Job], sigma: f64, seed: u64) -> Vec<Job> {
+    let mut normal = Normal::new(seed);
+    let wrong = |job: &Job| Job {
+        estimate: job.size * (sigma * normal.draw()).exp(),
+        ..*job
+    };
+    jobs.iter().map(wrong).collect()
+}
+
+/// Standard normal numbers by Marsaglia's polar method, which yields two at a time.
+struct Normal {
+    random: Random,
+    spare: Option<f64>,
+}
+
+impl Normal {
+    /// Creates the stream of a seed.
+    fn new(seed: u64) -> Normal {
+        Normal {
+            random: Random::new(seed),
+            spare: None,
+        }
+    }
+
+    /// Draws the next number.
+    fn draw(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        loop {
+            let (x, y) = (self.coordinate(), self.coordinate());
+            let square = x * x + y * y;
+            // Three in four points lie in the circle, so the loop ends.
+            if square > 0.0 && square < 1.0 {
+                let factor = (-2.0 * square.ln() / square).sqrt();
+                self.spare = Some(y * factor);
+                return x * factor;
+            }
+        }
+    }
+
+    /// Draws uniformly between -1 and 1.
+    fn coordinate(&mut self) -> f64 {
+        const STEPS: usize = 1 << 53;
+        self.random.below(STEPS) as f64 / STEPS as f64 * 2.0 - 1.0
+    }
+}
+
+/// Checks mean, variance and the part beyond one and two standard deviations (31.7 and 4.6 %),
+/// each within four standard errors of 100,000 draws.
+#[test]
+fn the_numbers_are_normal() {
+    let mut normal = Normal::new(1);
+    let drawn: Vec<f64> = (0..100_000).map(|_| normal.draw()).collect();
+    let mean = drawn.iter().sum::<f64>() / 1e5;
+    let variance = drawn.iter().map(|x| x * x).sum::<f64>() / 1e5;
+    let beyond = |limit: f64| drawn.iter().filter(|x| x.abs() > limit).count() as f64 / 1e5;
+    assert!(mean.abs() < 0.013, "{mean}");
+    assert!((variance - 1.0).abs() < 0.018, "{variance}");
+    assert!((beyond(1.0) - 0.3173).abs() < 0.006, "{}", beyond(1.0));
+    assert!((beyond(2.0) - 0.0455).abs() < 0.003, "{}", beyond(2.0));
 }

@@ -1,43 +1,13 @@
 //! A queue of planned events in virtual time: by time, then in the order of planning. The simulator
 //! reads no clock.
 
-use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
+use heddle_core::words::ids::Millis;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A serial number of a simulated job. Job ids are reused, serial numbers are not.
-pub type Serial = u64;
-
-/// A planned event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// A job is submitted.
-    Submission,
-    /// A node reports. The number distinguishes reports of the node's earlier lives.
-    NodeHeartbeat(NodeId, u32),
-    /// A lost node comes back.
-    NodeBack(NodeId),
-    /// A draining node returns to service.
-    NodeUp(NodeId),
-    /// The ApplicationMaster of a job reports.
-    MasterHeartbeat(JobId, Serial),
-    /// The next attempt of a job begins.
-    NextAttempt(JobId, Serial),
-    /// A container exits on its own.
-    ContainerEnd(JobId, Serial, ContainerKey),
-    /// A container whose grace period is over is killed.
-    Eviction(JobId, Serial, ContainerKey),
-    /// Time passes for the engine.
-    Tick,
-    /// Something goes wrong.
-    Fault,
-    /// Time resumes after standing still.
-    Thaw,
-}
-
 /// All planned events; `T` is the type of an event.
 #[derive(Debug)]
-pub struct Agenda<T = Due> {
+pub struct Agenda<T> {
     entries: BinaryHeap<Entry<T>>,
     planned: u64,
 }
@@ -104,12 +74,12 @@ mod tests {
     #[test]
     fn what_is_due_at_once_comes_in_the_order_of_planning() {
         let mut agenda = Agenda::default();
-        agenda.plan(20, Due::Tick);
-        agenda.plan(10, Due::Fault);
-        agenda.plan(10, Due::Submission);
-        assert_eq!(agenda.pop(), Some((10, Due::Fault)));
-        assert_eq!(agenda.pop(), Some((10, Due::Submission)));
-        assert_eq!(agenda.pop(), Some((20, Due::Tick)));
+        agenda.plan(20, 'c');
+        agenda.plan(10, 'a');
+        agenda.plan(10, 'b');
+        assert_eq!(agenda.pop(), Some((10, 'a')));
+        assert_eq!(agenda.pop(), Some((10, 'b')));
+        assert_eq!(agenda.pop(), Some((20, 'c')));
         assert_eq!(agenda.pop(), None);
     }
 }

@@ -1,10 +1,10 @@
 //! The simulated host's own books: nodes, jobs, asks and containers, kept like those of YARN's
 //! ResourceManager and independently of the engine's. Decides nothing.
 
+use crate::due::Serial;
 use heddle_core::words::event::{AskFacts, ContainerFacts, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
 use heddle_core::words::resource::Resource;
-use heddle_sim::agenda::Serial;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A grant, with the serial number of its job.

@@ -7,6 +7,7 @@
 
 mod check;
 mod checks;
+mod due;
 mod features;
 mod host;
 mod master;

@@ -10,6 +10,7 @@ mod life;
 mod nodes;
 
 use crate::checks::Checks;
+use crate::due::{Due, Serial};
 use crate::features::Features;
 use crate::host::Host;
 use crate::master::Master;
@@ -21,7 +22,7 @@ use heddle_core::words::event::{Event, NodeFacts};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId};
 use heddle_core::words::keys::Layout;
 use heddle_core::words::resource::Resource;
-use heddle_sim::agenda::{Agenda, Due, Serial};
+use heddle_sim::agenda::Agenda;
 use heddle_sim::failure::{Check, Checked, Failure};
 use heddle_sim::link::{Link, Tamper};
 use heddle_sim::policy::Policy;
@@ -118,7 +119,7 @@ pub struct World {
     pub(crate) hold_ms_max: Millis,
     pub(crate) places: Places,
     random: Random,
-    agenda: Agenda,
+    agenda: Agenda<Due>,
     /// Virtual time, and how far the engine's clock is ahead of it.
     now: Millis,
     skew_ms: Millis,

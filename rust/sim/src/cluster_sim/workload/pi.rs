@@ -74,14 +74,3 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
         ..Workload::default()
     }
 }
-
-impl PiUser {
-    /// Returns the same users without boosts.
-    pub fn unboosted(users: &[PiUser]) -> Vec<PiUser> {
-        let plain = |user: &PiUser| PiUser {
-            boost: None,
-            ..user.clone()
-        };
-        users.iter().map(plain).collect()
-    }
-}

@@ -2,11 +2,11 @@
 //! Then the host's state may change, as on a real host, and then grants are committed or refused.
 
 use super::{MASTER_HEARTBEAT_MS, World};
+use crate::due::Due;
 use crate::host::Grant;
 use crate::master::Allocated;
 use heddle_core::words::event::{Decision, Event, Refusal};
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId};
-use heddle_sim::agenda::Due;
 use heddle_sim::failure::{Check, Checked, Failure};
 
 impl World {

@@ -3,6 +3,7 @@
 
 use super::World;
 use super::life::life;
+use crate::due::Due;
 use crate::host::Grant;
 use crate::host::Host;
 use crate::master::{Table, TaskState};
@@ -11,7 +12,6 @@ use heddle_core::words::event::{AskFacts, Event, Refusal};
 use heddle_core::words::exit::STOPPED;
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, NodeId, PlaceId, QueueId};
 use heddle_core::words::resource::Resource;
-use heddle_sim::agenda::Due;
 use heddle_sim::failure::Checked;
 use serde_json::json;
 

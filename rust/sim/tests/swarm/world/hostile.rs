@@ -2,12 +2,12 @@
 //! that stay silent. One at a time, like all faults.
 
 use super::World;
+use crate::due::Due;
 use crate::host::HostRow;
 use crate::master::{Kind, Table};
 use crate::queues::path_up;
 use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
-use heddle_sim::agenda::Due;
 use heddle_sim::failure::{Check, Checked, Failure};
 use serde_json::json;
 use std::collections::BTreeMap;

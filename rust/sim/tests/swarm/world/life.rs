@@ -1,13 +1,13 @@
 //! The lives of jobs and their containers: submission, attempts, tasks, the end.
 
 use super::{MASTER_HEARTBEAT_MS, World};
+use crate::due::{Due, Serial};
 use crate::host::HostJob;
 use crate::master::{Rows, Table};
 use heddle_core::words::event::{Event, JobFacts};
 use heddle_core::words::exit::{LOST, PREEMPTED};
 use heddle_core::words::ids::{ContainerKey, JobId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
-use heddle_sim::agenda::{Due, Serial};
 use heddle_sim::failure::Checked;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

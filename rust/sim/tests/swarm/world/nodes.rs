@@ -1,13 +1,13 @@
 //! The lives of nodes: they join, report, leave and return.
 
 use super::World;
+use crate::due::Due;
 use crate::host::HostNode;
 use crate::workload;
 use heddle_core::words::event::Event;
 use heddle_core::words::exit::LOST;
 use heddle_core::words::ids::{NodeId, PartitionId};
 use heddle_core::words::resource::Resource;
-use heddle_sim::agenda::Due;
 use heddle_sim::failure::Checked;
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ mod sign;
 mod top;
 
 use crate::failure::{self, Failure};
-use crate::remote::{Answer, Client, Holds, Server};
+use crate::remote::{Client, Holds, Server};
 use crate::terminal::{pairs, print, said, table, time};
 use clap::{Args, Subcommand};
 use heddle_economy::auth::amount;
@@ -285,20 +285,26 @@ fn credits(name: &str, text: &str) -> Result<String, Failure> {
     Ok(amount::credits_text(credits))
 }
 
-/// Sends a change; the answer is the account afterwards.
-fn changed(server: &Server, method: &str, path: &str, body: &Value) -> Result<Answer, Failure> {
-    Client::new(server)?.change(method, path, Some(body), Holds::Text("queue"))
+/// Sends a change and shows the answer, which is the account afterwards.
+fn change(
+    server: &Server,
+    method: &str,
+    path: &str,
+    body: &Value,
+    lines: impl Fn(&Value) -> String,
+) -> Result<(), Failure> {
+    let answer = Client::new(server)?.change(method, path, Some(body), Holds::Text("queue"))?;
+    match server.json {
+        true => print(&answer.shown()),
+        false => print(&lines(&answer.json)),
+    }?;
+    answer.written()
 }
 
 fn bid(queue: &str, rate: &str, server: &Server) -> Result<(), Failure> {
     let body = json!({"rate": credits("RATE", rate)?});
     let path = format!("{}/bid", at(queue));
-    let answer = changed(server, "PUT", &path, &body)?;
-    match server.json {
-        true => print(&answer.shown()),
-        false => print(&account_lines(&answer.json)),
-    }?;
-    answer.written()
+    change(server, "PUT", &path, &body, account_lines)
 }
 
 fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
@@ -309,25 +315,15 @@ fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
     };
     let body = json!({"add": credits("+CREDITS", more)?});
     let path = format!("{}/budget", at(queue));
-    let answer = changed(server, "POST", &path, &body)?;
-    match server.json {
-        true => print(&answer.shown()),
-        false => print(&account_lines(&answer.json)),
-    }?;
-    answer.written()
+    change(server, "POST", &path, &body, account_lines)
 }
 
 fn add(of: &OfQueue) -> Result<(), Failure> {
     let body = json!({"queue": of.queue});
-    let answer = changed(&of.server, "POST", "queues", &body)?;
-    match of.server.json {
-        true => print(&answer.shown()),
-        false => {
-            let name = crate::terminal::clean(&said(&answer.json["queue"]));
-            print(&format!("{name} added, with nothing in its account\n"))
-        }
-    }?;
-    answer.written()
+    change(&of.server, "POST", "queues", &body, |account| {
+        let name = crate::terminal::clean(&said(&account["queue"]));
+        format!("{name} added, with nothing in its account\n")
+    })
 }
 
 fn remove(of: &OfQueue) -> Result<(), Failure> {

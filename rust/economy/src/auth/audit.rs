@@ -13,8 +13,6 @@ use std::net::IpAddr;
 const TEXT_BYTES_MAX: usize = 512;
 /// The same limit in the line of a refused request: any caller can cause such lines.
 const REFUSED_BYTES_MAX: usize = 192;
-/// The longest line of a refused request, which has a user, an action, a queue and a reason.
-pub const REFUSED_LINE_BYTES_MAX: usize = 1024;
 
 /// A request and its outcome.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +134,9 @@ fn ascii(json: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The longest line of a refused request, which has a user, an action, a queue and a reason.
+    const REFUSED_LINE_BYTES_MAX: usize = 1024;
 
     fn record<'a>(user: &'a str, action: &'a str) -> Record<'a> {
         Record {

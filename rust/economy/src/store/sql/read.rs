@@ -91,17 +91,15 @@ fn query_summed<D: Database, T>(
     parameters: &[Cell],
     mut read: impl FnMut(&mut Columns) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let rows = database.query(sql, parameters)?.into_iter();
-    rows.map(|mut cells| {
-        let sum = cells.pop();
-        if sum != Some(checksum(&cells).into()) {
-            let what = format!("the checksum of a row does not fit: {}", shown(&cells));
+    query(database, table, sql, parameters, |columns| {
+        let sum = columns.cells.next_back();
+        let cells = columns.cells.as_slice();
+        if sum != Some(checksum(cells).into()) {
+            let what = format!("the checksum of a row does not fit: {}", shown(cells));
             return Err(damaged(table, what));
         }
-        let cells = cells.into_iter();
-        read(&mut Columns { table, cells })
+        read(columns)
     })
-    .collect()
 }
 
 /// Returns the first columns of a row, which identify it.

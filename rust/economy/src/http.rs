@@ -91,6 +91,7 @@ mod v1;
 
 pub use answer::{Answer, Written};
 pub use names::{JobName, NodeName};
+pub use published::escaped;
 pub use route::{RouteInfo, routes};
 pub use submission::{Acceptance, JobSubmission};
 pub use v1::OPENAPI;

@@ -1,8 +1,9 @@
 //! The report as one HTML page that loads nothing from anywhere.
 
 use super::figures::{self, Change, Fate, Outcome};
-use super::pictures::{Pictures, escaped, short};
+use super::pictures::{Pictures, short};
 use super::text::{FIGURES, all_jobs, rows};
+use heddle_economy::http::escaped;
 
 const HEAD: &str = include_str!("head.html");
 

@@ -2,6 +2,7 @@
 
 use super::figures::{Fate, Figures, Outcome, largest, queue_of, user_of};
 use super::lines::thin;
+use heddle_economy::http::escaped;
 use heddle_sim::plot::{Line, Plot, colour};
 use std::fmt::Write;
 use std::path::Path;
@@ -206,24 +207,6 @@ fn cut(name: &str, most: usize) -> String {
         Some((end, _)) => format!("{}...", &name[..end]),
         None => name.to_string(),
     }
-}
-
-/// Returns a text of users for HTML or SVG.
-pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // XML 1.0 forbids most control characters and these two.
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

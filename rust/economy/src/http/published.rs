@@ -19,6 +19,7 @@ use crate::http::answer::{Failure, Reply, XML};
 use crate::http::caller::{Identity, audit};
 use crate::http::{Api, Backend, Request, books};
 use xml::QueueInfo;
+pub use xml::escaped;
 
 /// The path of the interface.
 pub(crate) const PATH: &str = "/scheduler";

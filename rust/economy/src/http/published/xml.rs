@@ -6,6 +6,7 @@
 use crate::http::account::Account;
 use crate::http::credit;
 use quick_xml::Writer;
+use quick_xml::escape::escape;
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -93,6 +94,11 @@ fn name(path: &str) -> &str {
     path.strip_prefix("root.")
         .filter(|name| !name.starts_with("root."))
         .unwrap_or(path)
+}
+
+/// Returns a text of users for XML, HTML or SVG.
+pub fn escaped(text: &str) -> String {
+    escape(allowed(text)).into_owned()
 }
 
 /// Replaces characters that XML 1.0 cannot represent. Line ends and tabs are replaced, too, because

@@ -17,6 +17,8 @@ pub const DECISION_BYTES_MAX: u32 = 88;
 pub const COUNT_MAX: u32 = heddle_core::engine::COUNT_MAX;
 /// Events with an id at or above this are ignored.
 pub const ID_MAX: u32 = heddle_core::engine::ID_MAX;
+/// Queues on a page; the lock is held for one page at a time.
+pub const QUEUES_PAGE: u32 = heddle_economy::http::QUEUES_PAGE;
 
 /// Kind of `NodeAdded`.
 pub const NODE_ADDED: u16 = 1;
@@ -211,7 +213,7 @@ macro_rules! constants {
 /// Every constant by group, for the generated files; kinds of records are in the layout tables.
 pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
     "Versions and bounds": ABI_VERSION, RESOURCE_TYPES, RECORD_ALIGNMENT, LOG_BYTES_MAX,
-        DECISION_BYTES_MAX, COUNT_MAX, ID_MAX;
+        DECISION_BYTES_MAX, COUNT_MAX, ID_MAX, QUEUES_PAGE;
     "Codes": OK, BAD_HANDLE, BAD_FRAME, SHORT_BUFFER, BAD_CONFIG, BAD_REQUEST, ENGINE_FAILED,
         PANIC, BAD_VERSION;
     "Flags": NODE_SCHEDULABLE, NODE_LENDS, JOB_MAPREDUCE, JOB_UNMANAGED_AM, ASK_RELAX_LOCALITY,

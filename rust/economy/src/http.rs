@@ -96,6 +96,7 @@ pub use route::{RouteInfo, routes};
 pub use submission::{Acceptance, JobSubmission};
 pub use v1::OPENAPI;
 pub use v1::configuration::reloaded;
+pub use v1::queues::QUEUES_PAGE;
 
 use crate::auth::acl::file::{AclFile, Polled};
 use crate::auth::acl::{Acl, Fault};

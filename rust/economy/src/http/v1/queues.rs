@@ -10,8 +10,8 @@ use crate::http::exchange::Exchange;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Queues that the engine reports at a time.
-const PAGE: u64 = 128;
+/// Queues that the engine reports at a time: whatever holds its lock, holds it for a page.
+pub const QUEUES_PAGE: u32 = 128;
 
 /// The reports of the engine and of the accounts about every queue, by path.
 struct Report {
@@ -117,9 +117,9 @@ pub(crate) fn add_budget(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> 
 impl Exchange<'_> {
     /// Reports all queues, a page at a time: the scheduler waits while a page is made.
     pub(crate) fn ask_queues(&self) -> Result<Value, Failure> {
-        let mut report = self.ask(&json!({"op": "queues", "max": PAGE}))?;
+        let mut report = self.ask(&json!({"op": "queues", "max": QUEUES_PAGE}))?;
         while let Some(from) = report["next"].as_u64() {
-            let mut page = self.ask(&json!({"op": "queues", "from": from, "max": PAGE}))?;
+            let mut page = self.ask(&json!({"op": "queues", "from": from, "max": QUEUES_PAGE}))?;
             if let (Value::Array(all), Value::Array(more)) =
                 (&mut report["queues"], &mut page["queues"])
             {

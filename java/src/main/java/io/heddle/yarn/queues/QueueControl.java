@@ -3,6 +3,7 @@ package io.heddle.yarn.queues;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.EngineConfig;
+import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.SetupJson;
@@ -25,8 +26,6 @@ import org.apache.hadoop.yarn.exceptions.YarnException;
 public final class QueueControl {
   /** After a refresh, waits this many times as long as the refresh took. */
   private static final int REFRESH_SHARE = 20;
-  /** Queues on a page; the lock is held for one page at a time. */
-  private static final int PAGE = 128;
   /** Largest number of queues that a message names. */
   private static final int EXAMPLES = 10;
 
@@ -96,7 +95,7 @@ public final class QueueControl {
           forgetChanges();
         }
         reply = begun == published ? engine.request(
-              SetupJson.request("queues", "from", from, "max", PAGE)) : null;
+              SetupJson.request("queues", "from", from, "max", FrameLayout.QUEUES_PAGE)) : null;
       } finally {
         lock.unlock();
       }

@@ -160,7 +160,7 @@ final class ClusterRule extends ExternalResource {
 
   private String logs(Job job) throws Exception {
     ApplicationId id = JobClient.applicationId(job.getJobID());
-    return ContainerLogs.tail(cluster, id) + "Heddle warned: " + warnings();
+    return ContainerLogs.tail(cluster.workFolder(), id) + "Heddle warned: " + warnings();
   }
 
   /** Returns a path for each name: tests of one class share one HDFS. */

@@ -3,9 +3,11 @@ package io.heddle.integration;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.jobs.Corpus;
 import io.heddle.integration.jobs.JobOutput;
+import io.heddle.integration.jobs.TezJob;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -58,9 +60,13 @@ public class TezTest {
     Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("tez/in"), FILES, 50, 9);
     org.apache.hadoop.fs.Path output = ClusterRule.path("tez/out");
 
-    ApplicationId id = TezJob.run(CLUSTER, "tina", corpus.folder(), output);
+    ApplicationId id =
+        new TezJob(CLUSTER.configuration(), CLUSTER.cluster().workFolder(), "tina")
+            .run(corpus.folder(), output);
 
     RMApp app = CLUSTER.applications().find(id);
+    // Its ApplicationMaster outlives it.
+    Await.until("Tez ends", ClusterRule.JOB_SECONDS, () -> app.getFinishTime() > 0);
     assertEquals("TEZ", app.getApplicationType());
     assertEquals("root.warehouse.tina", app.getQueue());
     assertEquals(FinalApplicationStatus.SUCCEEDED, app.getFinalApplicationStatus());

@@ -1,8 +1,11 @@
 /*
- * The command line of the bench. Parses and checks; runs nothing. Written for commons-cli 1.2, the
- * version in the oldest supported Hadoop.
+ * The command line of the bench. Parses and checks; runs nothing.
  */
 package io.heddle.integration.bench;
+
+import static io.heddle.integration.Arguments.number;
+import static io.heddle.integration.Arguments.valued;
+import static io.heddle.integration.Arguments.wholeNumber;
 
 import io.heddle.integration.Policies;
 import java.io.PrintWriter;
@@ -15,7 +18,6 @@ import java.util.List;
 import org.apache.commons.cli.CommandLine;
 import org.apache.commons.cli.GnuParser;
 import org.apache.commons.cli.HelpFormatter;
-import org.apache.commons.cli.Option;
 import org.apache.commons.cli.Options;
 import org.apache.commons.cli.ParseException;
 
@@ -116,25 +118,6 @@ final class BenchOptions {
     return sizes;
   }
 
-  private static int number(CommandLine line, String name, int otherwise, int least)
-      throws ParseException {
-    String text = line.getOptionValue(name);
-    return text == null ? otherwise : wholeNumber(name, text, least);
-  }
-
-  private static int wholeNumber(String name, String text, int least) throws ParseException {
-    try {
-      int value = Integer.parseInt(text);
-      if (value >= least) {
-        return value;
-      }
-    } catch (NumberFormatException e) {
-      // The message below covers this case too.
-    }
-    throw new ParseException("--" + name + " must be a whole number of at least " + least
-        + ", not '" + text + "'");
-  }
-
   private static Options options() {
     Options options = new Options();
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
@@ -165,12 +148,6 @@ final class BenchOptions {
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;
-  }
-
-  private static Option valued(String name, String value, String description) {
-    Option option = new Option(null, name, true, description);
-    option.setArgName(value);
-    return option;
   }
 
   /** Parses the command line; the exception has a message for the user. */

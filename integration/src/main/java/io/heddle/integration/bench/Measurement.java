@@ -4,6 +4,7 @@
  */
 package io.heddle.integration.bench;
 
+import io.heddle.integration.Quantiles;
 import java.util.Arrays;
 
 /** The figures of one run. */
@@ -58,7 +59,7 @@ final class Measurement {
     if (sampled == 0) {
       return Double.NaN;
     }
-    return samples[Math.min(sampled - 1, (int) (q * sampled))] / 1e3;
+    return samples[Quantiles.index(sampled, q)] / 1e3;
   }
 
   private double placingSeconds() {

@@ -3,6 +3,7 @@
  */
 package io.heddle.integration.cluster;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,9 +21,9 @@ public final class ContainerLogs {
   private ContainerLogs() {}
 
   /** Returns the last lines of an application's logs, ApplicationMaster first. */
-  public static String tail(MiniCluster cluster, ApplicationId id) throws IOException {
+  public static String tail(File workFolder, ApplicationId id) throws IOException {
     List<Path> files;
-    try (Stream<Path> all = Files.walk(cluster.workFolder().toPath())) {
+    try (Stream<Path> all = Files.walk(workFolder.toPath())) {
       files =
           // A restarted NodeManager appends a suffix to its old folders.
           all.filter(path -> path.toString().contains("/log/" + id))

@@ -146,7 +146,7 @@ final class Run {
       if (job.state() != DemoJob.State.SUCCEEDED) {
         remarks.add(String.format("%s's %s failed: %s", job.user(), job.name(), job.problem()));
         if (job.application() != null) {
-          remarks.add(ContainerLogs.tail(cluster, job.application()));
+          remarks.add(ContainerLogs.tail(cluster.workFolder(), job.application()));
         }
       }
     }

@@ -7,19 +7,16 @@ package io.heddle.integration.jobs;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.ipc.RPC;
-import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.ApplicationMasterProtocol;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
 import org.apache.hadoop.yarn.api.protocolrecords.FinishApplicationMasterRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterRequest;
-import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
@@ -27,15 +24,12 @@ import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.client.ClientRMProxy;
-import org.apache.hadoop.yarn.client.api.YarnClient;
 
 /** One application, from submission to {@link #close}. */
 public final class BulkAsk implements Closeable {
   private static final Priority PRIORITY = Priority.newInstance(1);
 
-  private final UserGroupInformation ugi;
-  private final YarnClient yarn = YarnClient.createYarnClient();
-  private final ApplicationId id;
+  private final Unmanaged app;
   private final ApplicationMasterProtocol master;
   private List<ContainerId> taken = new ArrayList<>();
   private int responseId;
@@ -43,24 +37,14 @@ public final class BulkAsk implements Closeable {
 
   /** Submits the application and registers its ApplicationMaster. */
   public BulkAsk(Configuration conf, String user, String queue) throws Exception {
-    ugi = UserGroupInformation.createRemoteUser(user);
-    yarn.init(conf);
-    id = as(() -> {
-      yarn.start();
-      return new ShellApplication(conf, user, queue).submit(yarn);
-    });
-    master = as(() -> {
-      ugi.addToken(yarn.getAMRMToken(id));
+    app = new Unmanaged(conf, user, queue);
+    master = app.as(() -> {
       ApplicationMasterProtocol proxy =
           ClientRMProxy.createRMProxy(conf, ApplicationMasterProtocol.class);
       proxy.registerApplicationMaster(
           RegisterApplicationMasterRequest.newInstance("localhost", 0, ""));
       return proxy;
     });
-  }
-
-  private <T> T as(PrivilegedExceptionAction<T> action) throws Exception {
-    return ugi.doAs(action);
   }
 
   /** Asks for this many containers, in place of its earlier ask. */
@@ -78,7 +62,7 @@ public final class BulkAsk implements Closeable {
 
   private void allocate(List<ResourceRequest> asks) throws Exception {
     AllocateRequest request = AllocateRequest.newInstance(responseId, 0, asks, taken, null);
-    AllocateResponse response = as(() -> master.allocate(request));
+    AllocateResponse response = app.as(() -> master.allocate(request));
     responseId = response.getResponseId();
     taken = new ArrayList<>();
     for (Container container : response.getAllocatedContainers()) {
@@ -93,15 +77,15 @@ public final class BulkAsk implements Closeable {
     FinishApplicationMasterRequest request =
         FinishApplicationMasterRequest.newInstance(FinalApplicationStatus.SUCCEEDED, "", "");
     try {
-      while (!as(() -> master.finishApplicationMaster(request)).getIsUnregistered()) {
+      while (!app.as(() -> master.finishApplicationMaster(request)).getIsUnregistered()) {
         Thread.sleep(100);
       }
-      ShellApplication.awaitFinished(yarn, id);
+      ShellApplication.awaitFinished(app.yarn, app.id);
     } catch (Exception e) {
-      throw new IOException(id + " did not succeed", e);
+      throw new IOException(app.id + " did not succeed", e);
     } finally {
       RPC.stopProxy(master);
-      yarn.stop();
+      app.close();
     }
   }
 }

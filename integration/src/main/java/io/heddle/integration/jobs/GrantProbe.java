@@ -6,7 +6,6 @@
 package io.heddle.integration.jobs;
 
 import java.io.IOException;
-import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -14,9 +13,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
-import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
@@ -26,7 +23,6 @@ import org.apache.hadoop.yarn.api.records.ContainerSubState;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
-import org.apache.hadoop.yarn.client.api.YarnClient;
 
 /** One application, from submission to {@link #close}. */
 public final class GrantProbe implements AutoCloseable {
@@ -36,10 +32,9 @@ public final class GrantProbe implements AutoCloseable {
   private static final int PAUSE_MS_MAX = 1_500;
   private static final Priority PRIORITY = Priority.newInstance(1);
 
-  private final UserGroupInformation ugi;
-  private final YarnClient yarn = YarnClient.createYarnClient();
+  private final Unmanaged app;
+  private final InProcessMaster running;
   private final Random random;
-  private InProcessMaster running;
 
   /** How long one ask took. */
   public static final class Sample {
@@ -56,24 +51,14 @@ public final class GrantProbe implements AutoCloseable {
 
   /** Submits the application and registers its ApplicationMaster. */
   public GrantProbe(Configuration conf, String user, String queue, long seed) throws Exception {
-    ugi = UserGroupInformation.createRemoteUser(user);
     random = new Random(seed);
-    as(() -> {
-      yarn.init(conf);
-      yarn.start();
-      ApplicationId id = new ShellApplication(conf, user, queue).submit(yarn);
-      running = new InProcessMaster(conf, yarn, id);
-      return null;
-    });
-  }
-
-  private <T> T as(PrivilegedExceptionAction<T> action) throws Exception {
-    return ugi.doAs(action);
+    app = new Unmanaged(conf, user, queue);
+    running = app.as(() -> new InProcessMaster(conf, app.yarn, app.id));
   }
 
   /** Takes this many containers and keeps them, without starting anything in them. */
   public void hold(Resource size, int count) throws Exception {
-    as(() -> {
+    app.as(() -> {
       for (int i = 0; i < count; i++) {
         running.master.addContainerRequest(new ContainerRequest(size, null, null, PRIORITY));
       }
@@ -90,7 +75,7 @@ public final class GrantProbe implements AutoCloseable {
     List<Sample> all = new ArrayList<>();
     for (int i = 0; i < samples; i++) {
       Thread.sleep(random.nextInt(PAUSE_MS_MAX));
-      all.add(as(() -> once(size)));
+      all.add(app.as(() -> once(size)));
     }
     return all;
   }
@@ -149,7 +134,7 @@ public final class GrantProbe implements AutoCloseable {
   @Override
   public void close() throws IOException {
     try {
-      as(() -> {
+      app.as(() -> {
         running.finish();
         return null;
       });
@@ -157,7 +142,7 @@ public final class GrantProbe implements AutoCloseable {
       throw new IOException("the ApplicationMaster did not finish", e);
     } finally {
       running.close();
-      yarn.stop();
+      app.close();
     }
   }
 }

@@ -5,7 +5,6 @@
 package io.heddle.integration.jobs;
 
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.client.api.AMRMClient;
@@ -22,16 +21,14 @@ final class InProcessMaster implements AutoCloseable {
   private final ApplicationId id;
 
   /**
-   * Registers with the ResourceManager, as the current user.
+   * Registers with the ResourceManager, as the current user, by whose token it is accepted.
    *
    * @param yarn the client that submitted it; its owner closes it
-   * @param id an application that has a token
+   * @param id an application that the same user submitted
    */
   InProcessMaster(Configuration conf, YarnClient yarn, ApplicationId id) throws Exception {
     this.yarn = yarn;
     this.id = id;
-    // By this token the ResourceManager accepts this thread as the ApplicationMaster.
-    UserGroupInformation.getCurrentUser().addToken(yarn.getAMRMToken(id));
     // By default all masters of a JVM share one cache and so each other's tokens.
     NMTokenCache tokens = new NMTokenCache();
     master.setNMTokenCache(tokens);

@@ -103,7 +103,7 @@ public final class ShellApplication {
     }
   }
 
-  /** Submits it and waits until YARN has a token for its master. */
+  /** Submits it, and gives the current user the token of its master once YARN has that. */
   ApplicationId submit(YarnClient yarn) throws Exception {
     YarnClientApplication application = yarn.createApplication();
     ApplicationSubmissionContext context = application.getApplicationSubmissionContext();
@@ -122,6 +122,7 @@ public final class ShellApplication {
     while (yarn.getAMRMToken(id) == null) {
       pollUntil(endNanos, "no token for " + id);
     }
+    UserGroupInformation.getCurrentUser().addToken(yarn.getAMRMToken(id));
     return id;
   }
 

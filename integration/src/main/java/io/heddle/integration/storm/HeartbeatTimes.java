@@ -4,6 +4,7 @@
  */
 package io.heddle.integration.storm;
 
+import io.heddle.integration.Quantiles;
 import java.util.Arrays;
 import java.util.Locale;
 
@@ -50,7 +51,7 @@ final class HeartbeatTimes {
   private double quantile(long[] samples, double quantile) {
     long[] sorted = Arrays.copyOf(samples, size);
     Arrays.sort(sorted);
-    return size == 0 ? 0 : sorted[(int) Math.min(size - 1L, (long) (quantile * size))] / 1e3;
+    return size == 0 ? 0 : sorted[Quantiles.index(size, quantile)] / 1e3;
   }
 
   /**

@@ -115,6 +115,18 @@ public final class Applications {
         && attempt.getAppAttemptResourceUsage().getPending().getMemorySize() > 0;
   }
 
+  /**
+   * Returns whether any unfinished application of this user waits for a container: for its grant,
+   * or for the call of its ApplicationMaster that takes it.
+   */
+  public boolean anyWaits(String user) {
+    return manager.get().getRMContext().getRMApps().values().stream()
+        .filter(app -> app.getUser().equals(user) && app.getFinishTime() == 0)
+        .map(RMApp::getApplicationId)
+        .anyMatch(id -> waits(id) || live(id).stream().anyMatch(
+            container -> container.getState() == RMContainerState.ALLOCATED));
+  }
+
   private Collection<RMContainer> live(ApplicationId id) {
     RMApp app = find(id);
     if (app == null || app.getCurrentAppAttempt() == null) {

@@ -133,7 +133,7 @@ public final class Federation implements AutoCloseable {
     // standbys when it starts.
     builder.set(YarnConfiguration.FEDERATION_FAILOVER_ENABLED, "false");
     WITHOUT_STANDBY.forEach(builder::setForNodes);
-    addresses().forEach(builder::set);
+    FreePort.addresses().forEach(builder::set);
     home = builder.start();
     startSecond(engineConfiguration);
     int port = FreePort.next();
@@ -196,18 +196,10 @@ public final class Federation implements AutoCloseable {
     return Files.write(file, lines, StandardCharsets.UTF_8).toString();
   }
 
-  private static Map<String, String> addresses() throws IOException {
-    Map<String, String> set = new LinkedHashMap<>();
-    for (String key : YarnConfiguration.getServiceAddressConfKeys(new YarnConfiguration())) {
-      set.put(key, "127.0.0.1:" + FreePort.next());
-    }
-    return set;
-  }
-
   private void startSecond(String engineConfiguration) throws IOException {
     File own = Files.createDirectory(folder.toPath().resolve(SECOND)).toFile();
     Configuration conf = settings();
-    addresses().forEach(conf::set);
+    FreePort.addresses().forEach(conf::set);
     conf.set(YarnConfiguration.RM_CLUSTER_ID, SECOND);
     // Container ids of one application must differ between sub-clusters.
     conf.setLong(YarnConfiguration.RM_EPOCH, 1000);

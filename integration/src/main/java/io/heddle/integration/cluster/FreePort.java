@@ -8,8 +8,11 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /**
  * Hands out unused TCP ports of the loopback address, each of them once. A node may use one on its
@@ -35,6 +38,15 @@ public final class FreePort {
   private static final List<DatagramSocket> HANDED_OUT = new ArrayList<>();
 
   private FreePort() {}
+
+  /** Returns addresses with such ports for all services of a ResourceManager. */
+  static Map<String, String> addresses() throws IOException {
+    Map<String, String> set = new LinkedHashMap<>();
+    for (String key : YarnConfiguration.getServiceAddressConfKeys(new YarnConfiguration())) {
+      set.put(key, "127.0.0.1:" + next());
+    }
+    return set;
+  }
 
   /** Returns a port that was free a moment ago, and that no other call returned. */
   public static synchronized int next() throws IOException {

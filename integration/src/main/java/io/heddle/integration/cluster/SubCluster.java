@@ -1,6 +1,7 @@
 /*
- * A second ResourceManager with Heddle in a JVM of its own, beside a MiniCluster whose HDFS it
- * shares: metrics and the client of the federation's store exist once for each JVM.
+ * A ResourceManager in a JVM of its own, as on a real cluster. Of a federation it is the second,
+ * beside a MiniCluster whose HDFS it shares: metrics and the client of the federation's store exist
+ * once for each JVM.
  */
 package io.heddle.integration.cluster;
 
@@ -20,6 +21,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 public final class SubCluster {
   private static final String BOOKS = "books";
   private static final String ROOM = "room";
+  private static final String WAITS = "waits ";
   private static final String FIELD = "\t";
 
   private final ChildJvm jvm;
@@ -74,6 +76,11 @@ public final class SubCluster {
     return new int[] {Integer.parseInt(fields[0]), Integer.parseInt(fields[1])};
   }
 
+  /** Returns whether any job of this user waits; see {@link Applications#anyWaits}. */
+  boolean anyWaits(String user) {
+    return Boolean.parseBoolean(jvm.ask(WAITS + user));
+  }
+
   /** Returns what is wrong with Heddle's books there, and its warnings; empty if nothing is. */
   public String faults() {
     return jvm.ask(BOOKS);
@@ -100,6 +107,9 @@ public final class SubCluster {
 
   private static String answer(ResourceManager manager, ClusterLog log, String line) {
     Applications applications = new Applications(() -> manager);
+    if (line.startsWith(WAITS)) {
+      return String.valueOf(applications.anyWaits(line.substring(WAITS.length())));
+    }
     switch (line) {
       case BOOKS:
         return faults(manager, log);

@@ -7,7 +7,10 @@ package io.heddle.integration.grants;
 
 import io.heddle.integration.cluster.MiniCluster;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.stream.Collectors;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /** One scheduler. */
 enum Contender {
@@ -23,20 +26,19 @@ enum Contender {
   private static final String ASYNC = "yarn.scheduler.capacity.schedule-asynchronously.enable";
 
   final String label;
-  private final String schedulerClass;
-  private final String[] setting;
+  private final Map<String, String> settings = new LinkedHashMap<>();
 
   Contender(String label, String schedulerClass, String... setting) {
     this.label = label;
-    this.schedulerClass = schedulerClass;
-    this.setting = setting;
+    settings.put(YarnConfiguration.RM_SCHEDULER, schedulerClass);
+    if (setting.length > 0) {
+      settings.put(setting[0], setting[1]);
+    }
   }
 
-  void install(MiniCluster.Builder cluster) {
-    cluster.scheduler(schedulerClass);
-    if (setting.length > 0) {
-      cluster.set(setting[0], setting[1]);
-    }
+  /** Returns the Hadoop properties that make it a cluster's scheduler. */
+  Map<String, String> settings() {
+    return settings;
   }
 
   static String labels() {

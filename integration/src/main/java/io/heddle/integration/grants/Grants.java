@@ -1,10 +1,14 @@
 /*
- * ./x grants: measures how long asks and small jobs take on mini clusters, under Heddle with and
- * without immediate grants and under the stock schedulers, round by round in turn. Prints medians
- * and 99th percentiles, and keeps every reading.
+ * ./x grants: measures how long asks and small jobs take, under Heddle with and without immediate
+ * grants and under the stock schedulers, round by round in turn. Prints medians and 99th
+ * percentiles, and keeps every reading.
  */
 package io.heddle.integration.grants;
 
+import static io.heddle.integration.Arguments.number;
+import static io.heddle.integration.Arguments.valued;
+
+import io.heddle.integration.Quantiles;
 import io.heddle.integration.cluster.ClusterLog;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -25,7 +29,6 @@ import java.util.Map;
 import org.apache.commons.cli.CommandLine;
 import org.apache.commons.cli.GnuParser;
 import org.apache.commons.cli.HelpFormatter;
-import org.apache.commons.cli.Option;
 import org.apache.commons.cli.Options;
 import org.apache.commons.cli.ParseException;
 import org.apache.hadoop.util.VersionInfo;
@@ -33,78 +36,98 @@ import org.apache.hadoop.util.VersionInfo;
 /** The measurement's main class. */
 public final class Grants {
   private static final String[] LOADS = {"idle", "half-full"};
-  private static final String[] FIGURES = {Reading.GRANT, Reading.START, Reading.JOB};
 
   private final List<Contender> contenders = new ArrayList<>();
+  private final List<Kind> kinds = new ArrayList<>();
+  private final boolean daemons;
   private final int rounds;
   private final int asks;
   private final int jobs;
   private final long seed;
   private final Map<Contender, List<Reading>> readings = new LinkedHashMap<>();
-  private final StringBuilder raw = new StringBuilder("scheduler,round,load,figure,ms\n");
+  private final StringBuilder raw = new StringBuilder();
+  /** For all readings, or null. */
+  private Path file;
 
   private Grants(CommandLine line) throws ParseException {
     for (String label : line.getOptionValue("schedulers", Contender.labels()).split(",")) {
       contenders.add(Contender.byLabel(label.trim()));
     }
-    rounds = number(line, "rounds", 2);
-    asks = number(line, "asks", 20);
-    jobs = number(line, "jobs", 4);
-    seed = number(line, "seed", 1);
-  }
-
-  private static int number(CommandLine line, String name, int otherwise) throws ParseException {
-    String text = line.getOptionValue(name, String.valueOf(otherwise));
-    if (!text.matches("[1-9][0-9]{0,5}")) {
-      throw new ParseException("--" + name + " must be a whole number from 1 to 999999, not '"
-          + text + "'");
+    for (String label : line.getOptionValue("kinds", Kind.labels()).split(",")) {
+      Kind kind = Kind.byLabel(label.trim());
+      if (kind.missing() == null) {
+        kinds.add(kind);
+      } else if (line.hasOption("kinds")) {
+        throw new ParseException(kind.missing());
+      } else {
+        System.out.println(kind.missing());
+      }
     }
-    return Integer.parseInt(text);
+    daemons = line.hasOption("daemons");
+    rounds = number(line, "rounds", 2, 1);
+    asks = number(line, "asks", 20, 1);
+    jobs = number(line, "jobs", 4, 1);
+    seed = number(line, "seed", 1, 0);
   }
 
   private static Options options() {
     Options options = new Options();
     options.addOption(valued("schedulers", "LIST", "of " + Contender.labels() + "; default all"));
+    options.addOption(null, "daemons", false,
+        "on daemons in processes of their own, not on mini clusters in this one");
     options.addOption(valued("rounds", "N", "clusters for each scheduler; default 2"));
     options.addOption(valued("asks", "N", "single asks on each cluster and load; default 20"));
-    options.addOption(valued("jobs", "N", "jobs on each cluster and load; default 4"));
+    options.addOption(valued("kinds", "LIST", "jobs to run, of " + Kind.labels()
+        + "; default all that are installed"));
+    options.addOption(valued("jobs", "N", "jobs of each kind on each cluster and load; default 4"));
     options.addOption(valued("seed", "N", "seed of the pauses; default 1"));
     options.addOption(valued("out", "DIR", "write all readings as CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;
   }
 
-  private static Option valued(String name, String value, String description) {
-    Option option = new Option(null, name, true, description);
-    option.setArgName(value);
-    return option;
+  /** Makes a measurement; the exception has a message for the user. */
+  static Grants of(CommandLine line) throws ParseException {
+    try {
+      return new Grants(line);
+    } catch (IllegalArgumentException e) {
+      throw new ParseException(e.getMessage());
+    }
+  }
+
+  static CommandLine parse(String... args) throws ParseException {
+    CommandLine line = new GnuParser().parse(options(), args);
+    if (!line.getArgList().isEmpty()) {
+      throw new ParseException("unexpected argument " + line.getArgList());
+    }
+    return line;
   }
 
   /** Measures and ends the process. */
   public static void main(String[] args) {
     int code = 1;
     try {
-      CommandLine line = new GnuParser().parse(options(), args);
-      if (!line.getArgList().isEmpty()) {
-        throw new ParseException("unexpected argument " + line.getArgList());
-      }
+      CommandLine line = parse(args);
       if (line.hasOption("help")) {
         PrintWriter out = new PrintWriter(System.out);
         new HelpFormatter().printHelp(out, 100, "./x grants [options]",
-            "Measures asks and small jobs on mini clusters.", options(), 2, 2, "");
+            "Measures asks and small jobs.", options(), 2, 2, "");
         out.flush();
         System.exit(0);
       }
-      Grants grants = new Grants(line);
+      Grants grants = of(line);
       ClusterLog.quiet();
-      grants.run();
       if (line.hasOption("out")) {
-        System.out.println("All readings: "
-            + grants.write(Paths.get(System.getenv("HEDDLE_CALLER"))
-                .resolve(line.getOptionValue("out")), String.join(" ", args)));
+        grants.keepIn(Paths.get(System.getenv("HEDDLE_CALLER"))
+            .resolve(line.getOptionValue("out")), String.join(" ", args));
+      }
+      grants.run();
+      grants.print();
+      if (grants.file != null) {
+        System.out.println("All readings: " + grants.file);
       }
       code = 0;
-    } catch (ParseException | IllegalArgumentException e) {
+    } catch (ParseException e) {
       System.err.println("grants: " + e.getMessage() + "\nTry --help.");
       code = 2;
     } catch (Exception | Error e) {
@@ -114,55 +137,67 @@ public final class Grants {
     System.exit(code);
   }
 
-  private void run() throws Exception {
+  /** Measures, and returns what was read of each scheduler. */
+  Map<Contender, List<Reading>> run() throws Exception {
+    raw.append("scheduler,round,load,figure,ms\n");
     for (int round = 1; round <= rounds; round++) {
       for (Contender contender : contenders) {
-        List<Reading> got = new ClusterRun(contender, asks, jobs, seed + round).run();
+        List<Reading> got =
+            new ClusterRun(contender, daemons, asks, kinds, jobs, seed + round).run();
         readings.computeIfAbsent(contender, any -> new ArrayList<>()).addAll(got);
-        for (Reading one : got) {
-          raw.append(String.format(Locale.ROOT, "%s,%d,%s,%s,%.1f%n", contender.label, round,
-              one.load, one.figure, one.ms));
-        }
+        keep(contender, round, got);
         System.out.printf("round %d of %d, %s: %d readings%n", round, rounds, contender.label,
             got.size());
       }
     }
-    print();
+    return readings;
   }
 
   private void print() {
+    List<String> figures = new ArrayList<>(Arrays.asList(Reading.GRANT, Reading.START));
+    for (Kind kind : kinds) {
+      figures.add(kind.figure);
+      figures.add(kind.waiting());
+    }
     for (String load : LOADS) {
-      System.out.printf("%n%s cluster, Hadoop %s; ms, median and 99th percentile%n", load,
-          VersionInfo.getVersion());
-      System.out.printf("  %-16s", "");
-      Arrays.stream(FIGURES).forEach(figure -> System.out.printf("%26s", figure));
-      System.out.println();
-      for (Contender contender : contenders) {
-        System.out.printf("  %-16s", contender.label);
-        for (String figure : FIGURES) {
-          double[] ms = readings.get(contender).stream()
-              .filter(one -> one.load.equals(load) && one.figure.equals(figure))
-              .mapToDouble(one -> one.ms).sorted().toArray();
-          System.out.printf(Locale.ROOT, "%14.1f%12.1f", quantile(ms, 0.5), quantile(ms, 0.99));
-        }
-        System.out.println();
+      System.out.printf("%n%s cluster, Hadoop %s%n", load, VersionInfo.getVersion());
+      System.out.printf("  %-45s%12s%18s%8s%n", "ms", "median", "99th percentile", "of");
+      for (String figure : figures) {
+        contenders.forEach(contender -> print(load, figure, contender));
       }
     }
   }
 
-  private static double quantile(double[] sorted, double q) {
-    return sorted[(int) Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
+  private void print(String load, String figure, Contender contender) {
+    double[] ms = readings.get(contender).stream()
+        .filter(one -> one.load.equals(load) && one.figure.equals(figure))
+        .mapToDouble(one -> one.ms).sorted().toArray();
+    System.out.printf(Locale.ROOT, "  %-29s%-16s%12.1f%18.1f%8d%n", figure, contender.label,
+        quantile(ms, 0.5), quantile(ms, 0.99), ms.length);
   }
 
-  private Path write(Path folder, String options) throws IOException {
+  private static double quantile(double[] sorted, double q) {
+    return sorted[Quantiles.index(sorted.length, q)];
+  }
+
+  /** Names a file for all readings, which is written anew after each cluster. */
+  private void keepIn(Path folder, String options) throws IOException {
     ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
     Files.createDirectories(folder);
-    Path file = folder.resolve(
+    file = folder.resolve(
         "grants-" + now.format(DateTimeFormatter.ofPattern("yyyy-MM-dd-HHmmss")) + ".csv");
-    String heading = String.format("# %s, ./x grants %s; Hadoop %s, Java %s, %d processors%n",
+    raw.append(String.format("# %s, ./x grants %s; Hadoop %s, Java %s, %d processors%n",
         now.truncatedTo(ChronoUnit.SECONDS), options, VersionInfo.getVersion(),
-        System.getProperty("java.version"), Runtime.getRuntime().availableProcessors());
-    Files.write(file, (heading + raw).getBytes(StandardCharsets.UTF_8));
-    return file;
+        System.getProperty("java.version"), Runtime.getRuntime().availableProcessors()));
+  }
+
+  private void keep(Contender contender, int round, List<Reading> got) throws IOException {
+    for (Reading one : got) {
+      raw.append(String.format(Locale.ROOT, "%s,%d,%s,%s,%.1f%n", contender.label, round,
+          one.load, one.figure, one.ms));
+    }
+    if (file != null) {
+      Files.write(file, raw.toString().getBytes(StandardCharsets.UTF_8));
+    }
   }
 }

@@ -7,7 +7,6 @@ package io.heddle.integration.grants;
 final class Reading {
   static final String GRANT = "ask to grant";
   static final String START = "ask to start";
-  static final String JOB = "small MapReduce job";
 
   final String load;
   final String figure;

@@ -15,6 +15,7 @@ pub(crate) mod programs;
 pub mod queue;
 pub(crate) mod share_tree;
 pub(crate) mod stock_fair;
+pub(crate) mod tally;
 pub(crate) mod user_limit;
 pub(crate) mod wait;
 pub mod waterfill;

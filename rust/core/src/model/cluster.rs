@@ -5,8 +5,9 @@
 
 use super::job::Job;
 use super::launch::LaunchOverhead;
-use super::noted::Noted;
+use super::noted::{Noted, Want};
 use super::queue::Queues;
+use super::tally::Tallies;
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, ShareNodeId};
@@ -51,6 +52,8 @@ pub struct Cluster {
     live: Vec<JobId>,
     /// Demand and headroom of each job, for ticks.
     noted: Noted,
+    /// What the jobs of each queue hold and ask for, for reports.
+    tallies: Tallies,
     /// The queues and what they may use.
     pub queues: Queues,
     /// By place: whether a node has named it as its rack.
@@ -116,7 +119,7 @@ impl Cluster {
         wanted: impl Fn(ShareNodeId) -> bool,
     ) -> impl Iterator<Item = &Job> {
         let leaf = |id: JobId| {
-            let kept = self.noted.leaf(id);
+            let kept = self.noted.current(id).map(|want| want.leaf);
             kept.or_else(|| self.job(id).map(|job| job.leaf))
         };
         let picked = move |id: &&JobId| leaf(**id).is_some_and(&wanted);
@@ -124,11 +127,10 @@ impl Cluster {
         ids.filter_map(|id| self.job(*id))
     }
 
-    /// `Job::pending_by_kind`, for a look at all jobs.
-    pub(crate) fn pending(&self, id: JobId) -> [u32; 3] {
-        let kept = self.noted.pending(id);
-        kept.or_else(|| self.job(id).map(Job::pending_by_kind))
-            .unwrap_or_default()
+    /// The demand of a job, for a look at all jobs. Does not touch the job unless it changed.
+    pub(crate) fn want(&self, id: JobId) -> Option<Want> {
+        let kept = self.noted.current(id).copied();
+        kept.or_else(|| self.job(id).map(Want::of))
     }
 
     /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By
@@ -155,7 +157,13 @@ impl Cluster {
     pub(crate) fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
         let job = self.jobs.get_mut(id.index())?.as_deref_mut()?;
         self.noted.change(id);
+        self.tallies.change(id);
         Some(job)
+    }
+
+    fn change(&mut self, id: JobId) {
+        self.noted.change(id);
+        self.tallies.change(id);
     }
 
     /// The extracts of jobs for ticks, as of the last `renew_notes`.
@@ -170,6 +178,18 @@ impl Cluster {
             looked_at(id);
             jobs.get(id.index()).and_then(Option::as_deref)
         });
+    }
+
+    /// What the jobs of each queue hold and ask for, as of the last `renew_tallies`.
+    pub(crate) fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    /// Brings that up to date.
+    pub(crate) fn renew_tallies(&mut self) {
+        let jobs = &self.jobs;
+        self.tallies
+            .renew(|id| jobs.get(id.index()).and_then(Option::as_deref));
     }
 
     /// Notes the headroom that a job was told.
@@ -260,7 +280,7 @@ impl Cluster {
         if let Err(at) = self.live.binary_search(&id) {
             self.live.insert(at, id);
         }
-        self.noted.change(id);
+        self.change(id);
         put(&mut self.jobs, index, Box::new(job));
         self.job_count += 1;
     }
@@ -270,7 +290,7 @@ impl Cluster {
         if let Ok(at) = self.live.binary_search(&id) {
             self.live.remove(at);
         }
-        self.noted.change(id);
+        self.change(id);
         self.job_count -= 1;
         Some(job)
     }

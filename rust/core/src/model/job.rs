@@ -331,6 +331,17 @@ impl Job {
             .min(PENDING_MAX)
     }
 
+    /// How many tasks of one kind run: its containers without the ApplicationMaster.
+    pub(crate) fn running_tasks(&self, kind: Kind) -> u32 {
+        let masters = if kind == Kind::Other {
+            let masters = self.containers.values().filter(|container| container.am);
+            masters.count() as u32
+        } else {
+            0
+        };
+        self.running[kind as usize].saturating_sub(masters)
+    }
+
     /// `pending_of` each kind.
     pub(crate) fn pending_by_kind(&self) -> [u32; 3] {
         let mut pending = [0u32; 3];
@@ -339,6 +350,20 @@ impl Job {
             *count = count.saturating_add(ask.facts.count).min(PENDING_MAX);
         }
         pending
+    }
+
+    /// Whether containers of the kind are tasks in the papers' sense. The only `Other` container of
+    /// a MapReduce job is its ApplicationMaster.
+    pub(crate) fn has_tasks(&self, kind: Kind) -> bool {
+        kind != Kind::Other || !self.facts.mapreduce
+    }
+
+    /// By kind, whether tasks run or may start. `pending` is `pending_by_kind`.
+    pub(crate) fn active(&self, pending: [u32; 3]) -> [bool; 3] {
+        Kind::ALL.map(|kind| {
+            let may_start = self.runnable && pending[kind as usize] > 0;
+            self.has_tasks(kind) && (may_start || self.running_tasks(kind) > 0)
+        })
     }
 
     /// The amounts of its pending asks with their labels; none while it may not run.

@@ -3,7 +3,7 @@
 //! asks and containers to come from memory.
 
 use super::job::Job;
-use crate::words::ids::{JobId, PartitionId};
+use crate::words::ids::{JobId, PartitionId, QueueId};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
@@ -22,13 +22,19 @@ pub(crate) struct Noted {
     is_changed: Vec<bool>,
 }
 
-/// The demand of a job.
+/// The demand of a job, and what weighs it against others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub(crate) leaf: ShareNodeId,
+    pub(crate) queue: QueueId,
+    pub(crate) priority: i32,
+    pub(crate) runnable: bool,
     /// The sum of the pending asks that may run, over all labels.
     pub(crate) amount: Resource,
-    pending: [u32; 3],
+    /// See `Job::pending_by_kind`.
+    pub(crate) pending: [u32; 3],
+    /// See `Job::active`.
+    pub(crate) active: [bool; 3],
 }
 
 /// The inputs of a job's headroom, and the last headroom that it was told.
@@ -106,20 +112,10 @@ impl Noted {
         self.place(id).map(|place| &self.tells[place])
     }
 
-    /// What of a job's extracts is up to date.
-    fn current(&self, id: JobId) -> Option<&Want> {
+    /// The demand of a job, if it is up to date.
+    pub(super) fn current(&self, id: JobId) -> Option<&Want> {
         let late = self.is_changed.get(id.index()).is_none_or(|late| *late);
         self.place(id).filter(|_| !late).map(|at| &self.wants[at])
-    }
-
-    /// The leaf of a job, if it is up to date.
-    pub(super) fn leaf(&self, id: JobId) -> Option<ShareNodeId> {
-        self.current(id).map(|want| want.leaf)
-    }
-
-    /// `Job::pending_by_kind`, if it is up to date.
-    pub(super) fn pending(&self, id: JobId) -> Option<[u32; 3]> {
-        self.current(id).map(|want| want.pending)
     }
 
     /// Notes the headroom that a job was told. Nothing else of it changes.
@@ -139,13 +135,18 @@ impl Noted {
 }
 
 impl Want {
-    fn of(job: &Job) -> Want {
+    pub(super) fn of(job: &Job) -> Want {
+        let pending = job.pending_by_kind();
         Want {
             leaf: job.leaf,
+            queue: job.facts.queue,
+            priority: job.facts.priority,
+            runnable: job.runnable,
             amount: job
                 .wanted()
                 .fold(Resource::ZERO, |sum, (_, amount)| sum + amount),
-            pending: job.pending_by_kind(),
+            pending,
+            active: job.active(pending),
         }
     }
 }

@@ -191,6 +191,11 @@ impl ShareNode {
         self.order.iter().map(|(_, id)| *id)
     }
 
+    /// The same with their keys.
+    pub(crate) fn keys_in_order(&self) -> impl Iterator<Item = (ShareKey, ShareNodeId)> {
+        self.order.iter().copied()
+    }
+
     /// The same in order of their ratios alone: merges the lines of the two classes.
     pub fn in_order_of_ratio(&self) -> impl Iterator<Item = ShareNodeId> {
         let second = (ShareKey::new(1, 0.0), ShareNodeId(0));
@@ -524,6 +529,16 @@ impl ShareTree {
                 }
             }
             at = parent;
+        }
+    }
+
+    /// Counts all asks out of the backlog.
+    pub(crate) fn clear_asks(&mut self) {
+        for node in &mut self.nodes {
+            node.pending_asks = 0;
+            node.first_arrival = None;
+            node.arrivals.clear();
+            node.order.clear();
         }
     }
 

@@ -317,6 +317,7 @@ impl Deficit {
     /// tasks now: it had no part in the time since the last update.
     fn update(&mut self, world: &World<'_>, newcomer: Option<JobId>, stale: &mut Stale) {
         let (pools, members) = (self.pools(world), self.members(world));
+        let before = self.classes(&members);
         let rules = self.settings.rules;
         // No job has or wants slots of a pool that takes no kind of tasks.
         let used = |pool: &usize| self.pool_of.contains(pool);
@@ -331,10 +332,10 @@ impl Deficit {
             ledger.update(world.now, slots, &pools[pool], &members[pool], &rules);
         }
         self.unsettled = false;
+        let mut moved: Vec<JobId> = Vec::new();
         for (line, ledger) in self.lines.iter_mut().zip(&self.ledgers) {
             line.resort(MOVES_MAX, |job| rank(&self.jobs, ledger, JobId(job)));
-            // `recheck` finds these jobs, and those whose class changed.
-            drop(line.take_moved());
+            moved.extend(line.take_moved().into_iter().map(JobId));
         }
         for (pool, members) in members.iter().enumerate() {
             for member in members {
@@ -345,9 +346,39 @@ impl Deficit {
                 }
             }
         }
-        for job in world.cluster.jobs() {
-            self.recheck(job, stale);
+        let after = self.classes(&members);
+        for (pool, members) in members.iter().enumerate() {
+            let differs = |i: &usize| before[pool][*i] != after[pool][*i];
+            moved.extend((0..members.len()).filter(differs).map(|i| members[i].job));
         }
+        // Reduces may start when counters say that maps are done, of which no change tells.
+        if self.settings.slow_start.is_some() {
+            moved = world.cluster.job_ids().to_vec();
+        }
+        for job in moved {
+            if let Some(job) = world.cluster.job(job) {
+                self.recheck(job, stale);
+            }
+        }
+        debug_assert!(self.are_found(world, stale), "the other jobs' keys hold");
+    }
+
+    /// The classes of members, by pool.
+    fn classes(&self, members: &[Vec<Member>; POOLS]) -> [Vec<Option<u8>>; POOLS] {
+        std::array::from_fn(|pool| {
+            let accounts = members[pool].iter();
+            let accounts = accounts.map(|member| self.ledgers[pool].account(member.job));
+            accounts.map(|account| Some(account?.class())).collect()
+        })
+    }
+
+    /// Whether every job whose key or admission differs from what the engine holds is stale.
+    fn are_found(&self, world: &World<'_>, stale: &Stale) -> bool {
+        let mut all = Stale::default();
+        for job in world.cluster.jobs() {
+            self.recheck(job, &mut all);
+        }
+        all.jobs.iter().all(|job| stale.jobs.contains(job))
     }
 
     /// Returns the queues as pools, for each kind of slots. Parents come before children in both.
@@ -374,23 +405,23 @@ impl Deficit {
     /// Returns all jobs in order of submission, for each kind of slots.
     fn members(&self, world: &World<'_>) -> [Vec<Member>; POOLS] {
         let mut members: [Vec<Member>; POOLS] = Default::default();
-        for job in world.cluster.jobs() {
-            let Some(entry) = self.jobs.get(job.facts.job) else {
+        for job in world.cluster.job_ids().iter().copied() {
+            let (Some(entry), Some(want)) = (self.jobs.get(job), world.cluster.want(job)) else {
                 continue;
             };
-            let waiting = self.waiting(job, entry, world.cluster.pending(job.facts.job));
+            let waiting = self.waiting((job, entry), want.pending, world);
             let new_since_ms = match self.new_from_start {
                 true => entry.started_ms.unwrap_or(world.now),
                 false => entry.submitted_ms,
             };
             for (members, waiting) in members.iter_mut().zip(waiting) {
                 members.push(Member {
-                    job: job.facts.job,
-                    submitted_ms: job.facts.submitted_ms,
+                    job,
+                    submitted_ms: entry.submitted_ms,
                     new_since_ms,
-                    pool: job.facts.queue.index(),
-                    priority: job.facts.priority,
-                    runnable: job.runnable && entry.may_run,
+                    pool: want.queue.index(),
+                    priority: want.priority,
+                    runnable: want.runnable && entry.may_run,
                     waiting,
                 });
             }
@@ -403,9 +434,16 @@ impl Deficit {
 
     /// Returns how many more tasks a job wants and may have, by kind of slots. Tasks beyond its own
     /// limit are no demand; otherwise its deficit would grow without end.
-    fn waiting(&self, job: &Job, entry: &Entry, mut by_kind: [u32; 3]) -> [u32; POOLS] {
-        if by_kind[Kind::Reduce as usize] > 0 && !self.reduces_may_start(job, entry) {
-            by_kind[Kind::Reduce as usize] = 0;
+    fn waiting(
+        &self,
+        (job, entry): (JobId, &Entry),
+        mut by_kind: [u32; 3],
+        world: &World<'_>,
+    ) -> [u32; POOLS] {
+        let may_start = |job: &Job| self.reduces_may_start(job, entry);
+        let reduces = &mut by_kind[Kind::Reduce as usize];
+        if *reduces > 0 && self.settings.slow_start.is_some() {
+            *reduces *= u32::from(world.cluster.job(job).is_some_and(may_start));
         }
         let mut waiting = [0u32; POOLS];
         for (kind, tasks) in by_kind.into_iter().enumerate() {

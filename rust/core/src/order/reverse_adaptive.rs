@@ -29,14 +29,13 @@ use crate::stage::order::{Displacement, Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use crate::words::keys::{OrderKey, POOLS, Victim};
 use crate::words::kind::Kind;
-use control::Cycle;
+use control::{Cycle, Keys, Placed};
 use matrix::Matrix;
-use outlook::is_task;
 use reverse::Split;
 use serde_json::Value;
 use settings::Settings;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Jobs and slots that a cycle out of turn may process, per ms until the next one. It bounds the
 /// part of the time that the loop takes in a cluster where jobs come all the time.
@@ -71,8 +70,10 @@ struct ReverseAdaptive {
     apart: bool,
     lengths: Lengths,
     matrix: Matrix,
-    /// Keys by job and pool, as of the last cycle; None for jobs without a goal.
-    keys: BTreeMap<(JobId, usize), Option<OrderKey>>,
+    /// Jobs with a goal.
+    goals: BTreeSet<JobId>,
+    /// Keys as of the last cycle.
+    keys: Keys,
     /// Slots of nodes under foreign load, as of the last cycle.
     caps: BTreeMap<NodeId, [u32; POOLS]>,
     /// Time at which the present placement expires.
@@ -96,7 +97,8 @@ impl ReverseAdaptive {
             settings,
             apart: config.slots_per_node.is_some(),
             matrix: Matrix::default(),
-            keys: BTreeMap::new(),
+            goals: BTreeSet::new(),
+            keys: Keys::default(),
             caps: BTreeMap::new(),
             next_ms: 0,
             not_before_ms: 0,
@@ -119,11 +121,23 @@ impl ReverseAdaptive {
         if am {
             return;
         }
-        let at = (job.facts.job, self.pool(kind));
-        self.matrix.count(node, at.0, at.1, started);
-        if self.keys.get(&at).is_none_or(Option::is_none) {
-            stale.job(at.0);
+        let (id, pool) = (job.facts.job, self.pool(kind));
+        self.matrix.count(node, id, pool, started);
+        if !matches!(self.placed(id, pool), Placed::At(_)) {
+            stale.job(id);
         }
+    }
+
+    fn placed(&self, job: JobId, pool: usize) -> Placed {
+        self.keys.get(job).map_or(Placed::Not, |keys| keys[pool])
+    }
+
+    /// Notes whether a job has a goal.
+    fn note_goal(&mut self, job: &Job) {
+        match job.hints.deadline_ms {
+            Some(_) => self.goals.insert(job.facts.job),
+            None => self.goals.remove(&job.facts.job),
+        };
     }
 
     /// Runs a cycle if one is due.
@@ -138,6 +152,7 @@ impl ReverseAdaptive {
             split: self.split,
             lengths: &self.lengths,
             matrix: &self.matrix,
+            goals: !self.goals.is_empty(),
         }
         .run();
         self.matrix
@@ -145,14 +160,13 @@ impl ReverseAdaptive {
         for (node, job, pool, tasks) in outcome.plan {
             self.matrix.plan(node, job, pool, tasks);
         }
-        let changed = |(at, key): (&(JobId, usize), &Option<OrderKey>)| {
-            (self.keys.get(at) != Some(key)).then_some(at.0)
-        };
-        outcome
-            .keys
-            .iter()
-            .filter_map(changed)
-            .for_each(|job| stale.job(job));
+        for (job, keys) in outcome.keys.iter() {
+            let changed =
+                |pool: usize| keys[pool] != Placed::Not && keys[pool] != self.placed(job, pool);
+            if (0..POOLS).any(changed) {
+                stale.job(job);
+            }
+        }
         (self.keys, self.caps) = (outcome.keys, outcome.caps);
         self.next_ms = world.now + self.settings.control_period_ms;
         self.not_before_ms = world.now + outcome.size / SIZE_PER_MS;
@@ -237,21 +251,18 @@ impl Stage for ReverseAdaptive {
             Change::JobRemoved(job) => {
                 self.due = true;
                 self.lengths.end(job);
-                for pool in 0..POOLS {
-                    self.keys.remove(&(job.facts.job, pool));
-                }
+                self.goals.remove(&job.facts.job);
+                self.keys.remove(job.facts.job);
             }
             // A job that is in the matrix already waits for the next cycle.
             Change::Asked { job, kind } => {
-                self.due |= !self.keys.contains_key(&(job.facts.job, self.pool(kind)));
+                self.due |= self.placed(job.facts.job, self.pool(kind)) == Placed::Not;
             }
-            Change::JobAdded(_)
-            | Change::JobChanged(_)
-            | Change::Nodes
-            | Change::Load
-            | Change::Reloaded => {
+            Change::JobAdded(job) | Change::JobChanged(job) => {
                 self.due = true;
+                self.note_goal(job);
             }
+            Change::Nodes | Change::Load | Change::Reloaded => self.due = true,
             // No other change concerns slots, tasks or goals.
             _ => {}
         }
@@ -276,14 +287,14 @@ impl Stage for ReverseAdaptive {
 
 impl Order for ReverseAdaptive {
     fn key(&self, job: &Job, kind: Kind) -> OrderKey {
-        if !is_task(job, kind) {
+        if !job.has_tasks(kind) {
             return outlook::master_key(job);
         }
-        let at = (job.facts.job, self.pool(kind));
-        match self.keys.get(&at) {
-            Some(Some(key)) => *key,
-            Some(None) => outlook::effort_key(job, at.1),
-            None => outlook::first_key(job, at.1),
+        let pool = self.pool(kind);
+        match self.placed(job.facts.job, pool) {
+            Placed::At(key) => key,
+            Placed::ByTasks => outlook::effort_key(job, pool),
+            Placed::Not => outlook::first_key(job, pool),
         }
     }
 

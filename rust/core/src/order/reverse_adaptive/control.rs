@@ -2,9 +2,10 @@
 //! (RA-8, RA-30). Reads the world and returns the matrix and the jobs' keys; changes nothing.
 //!
 //! Jobs, running tasks, slots and `PERIODS_MAX` periods bound its cost. Heartbeats bear none of it.
+//! Without goals there is nothing to place, and a cycle looks only at jobs that changed.
 
 use super::claims::{self, Claim};
-use super::matrix::Matrix;
+use super::matrix::{Cell, Matrix};
 use super::outlook::{Claimant, Outlook, outlook};
 use super::placement::{Bid, Class, Room, place, standing};
 use super::reverse::{Goal, Split, required, reverse, whole_needs};
@@ -15,7 +16,9 @@ use crate::model::job::Job;
 use crate::model::lengths::Lengths;
 use crate::words::ids::{JobId, NodeId, PartitionId, PlaceId, UserId};
 use crate::words::keys::{OrderKey, POOLS};
+use crate::words::kind::Kind;
 use crate::words::resource::Resource;
+use crate::words::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of periods in the reversed execution. With more goals than that, later goals are
@@ -34,16 +37,31 @@ pub(super) struct Cycle<'a> {
     pub(super) lengths: &'a Lengths,
     /// Tasks that run, by node.
     pub(super) matrix: &'a Matrix,
+    /// Whether any job has a goal.
+    pub(super) goals: bool,
 }
+
+/// Place of a job's tasks of one pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Placed {
+    /// No cycle has seen any of them.
+    #[default]
+    Not,
+    /// The job has no goal: its key follows its running tasks.
+    ByTasks,
+    At(OrderKey),
+}
+
+/// Places by job and pool.
+pub(super) type Keys = Table<JobId, [Placed; POOLS]>;
 
 /// Result of a cycle.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// Tasks by node, job and pool, in the order of service.
     pub(super) plan: Vec<(NodeId, JobId, usize, u32)>,
-    /// Key of each job that can use slots of a pool; None for one without a goal, whose key follows
-    /// its running tasks.
-    pub(super) keys: BTreeMap<(JobId, usize), Option<OrderKey>>,
+    /// Key of each job that can use slots of a pool.
+    pub(super) keys: Keys,
     /// Maximum of running tasks on each node under foreign load, by pool.
     pub(super) caps: BTreeMap<NodeId, [u32; POOLS]>,
     /// Number of jobs and slots processed: the measure of the cycle's cost.
@@ -57,16 +75,51 @@ struct Host {
     rooms: [Room; POOLS],
 }
 
+impl Outcome {
+    fn is_like(&self, other: &Outcome) -> bool {
+        let (rest, others) = (
+            (&self.plan, &self.caps, self.size),
+            (&other.plan, &other.caps, other.size),
+        );
+        rest == others && self.keys.iter().eq(other.keys.iter())
+    }
+
+    fn place(&mut self, job: JobId, pool: usize, placed: Placed) {
+        match self.keys.get_mut(job) {
+            Some(keys) => keys[pool] = placed,
+            None => {
+                let mut keys = [Placed::Not; POOLS];
+                keys[pool] = placed;
+                self.keys.insert(job, keys);
+            }
+        }
+    }
+}
+
 impl Cycle<'_> {
     pub(super) fn run(&self) -> Outcome {
+        if self.goals {
+            return self.with_goals();
+        }
+        let outcome = self.without_goals();
+        debug_assert!(
+            outcome.is_like(&self.with_goals()),
+            "the short way leads to the same"
+        );
+        outcome
+    }
+
+    fn with_goals(&self) -> Outcome {
         let mut outcome = Outcome::default();
         let (hosts, free) = self.hosts(&mut outcome);
         let running = self.running(&hosts);
         for (pool, free) in free.into_iter().enumerate() {
             let mut claimants = self.claimants(pool, free);
             for claimant in &mut claimants {
-                let at = running.get(&(claimant.job, pool));
-                claimant.bid.running = at.cloned().unwrap_or_default();
+                let at = (claimant.job, pool);
+                let first = running.partition_point(|(of, _)| *of < at);
+                let mine = running[first..].iter().take_while(|(of, _)| *of == at);
+                claimant.bid.running = mine.map(|(_, place)| *place).collect();
             }
             outcome.size += claimants.len() as i64 + i64::from(self.world.slots[pool]);
             let partitions: BTreeSet<PartitionId> = claimants
@@ -81,6 +134,30 @@ impl Cycle<'_> {
                 self.place(pool, partition, inside, &hosts, &mut outcome);
             }
         }
+        outcome
+    }
+
+    /// Finds the jobs that can use slots, where none has a goal. Skips nodes without foreign load.
+    fn without_goals(&self) -> Outcome {
+        let mut outcome = Outcome::default();
+        let cluster = self.world.cluster;
+        if cluster.nodes().any(|node| self.load(node) > 0.0) {
+            self.hosts(&mut outcome);
+        }
+        let pools = Kind::ALL.map(|kind| self.world.pool(kind, false));
+        for id in cluster.job_ids() {
+            let Some(want) = cluster.want(*id) else {
+                continue;
+            };
+            for pool in 0..POOLS {
+                let mut kinds = want.active.iter().zip(pools);
+                if kinds.any(|(active, of)| *active && of == Some(pool)) {
+                    outcome.place(*id, pool, Placed::ByTasks);
+                    outcome.size += 1;
+                }
+            }
+        }
+        outcome.size += self.world.slots.map(i64::from).iter().sum::<i64>();
         outcome
     }
 
@@ -256,18 +333,18 @@ impl Cycle<'_> {
         let runs = |bid: &Bid| bid.running.iter().map(|(_, count)| count).sum::<u32>();
         order.sort_by_cached_key(|i| (standing(&bids[*i], runs(&bids[*i])), *i));
         for i in order {
-            let at = (claimants[i].job, pool);
+            let job = claimants[i].job;
             // Without a goal, no node is better than the first that has room.
             if bids[i].class == Class::BestEffort {
-                outcome.keys.insert(at, None);
+                outcome.place(job, pool, Placed::ByTasks);
                 continue;
             }
             for (node, tasks) in &placement.rows[i] {
                 let node = hosts[inside[*node]].node;
-                outcome.plan.push((node, claimants[i].job, pool, *tasks));
+                outcome.plan.push((node, job, pool, *tasks));
             }
             let key = claimants[i].key(&bids[i], placement.alloc[i]);
-            outcome.keys.insert(at, Some(key));
+            outcome.place(job, pool, Placed::At(key));
         }
     }
 
@@ -338,20 +415,17 @@ impl Cycle<'_> {
         }
     }
 
-    /// Returns how many tasks each job runs where, by index of the host.
-    fn running(&self, hosts: &[Host]) -> BTreeMap<(JobId, usize), Vec<(usize, u32)>> {
-        let index: BTreeMap<NodeId, usize> = hosts
-            .iter()
-            .enumerate()
-            .map(|(i, host)| (host.node, i))
-            .collect();
-        let mut running: BTreeMap<(JobId, usize), Vec<(usize, u32)>> = BTreeMap::new();
-        for (node, cell) in self.matrix.cells().filter(|(_, cell)| cell.running > 0) {
-            if let Some(at) = index.get(&node) {
-                let places = running.entry((cell.job, cell.pool)).or_default();
-                places.push((*at, cell.running));
-            }
-        }
+    /// Returns how many tasks each job runs where, by index of the host: in order of jobs and
+    /// pools, then of hosts.
+    fn running(&self, hosts: &[Host]) -> Vec<((JobId, usize), (usize, u32))> {
+        let cells = self.matrix.cells().filter(|(_, cell)| cell.running > 0);
+        let place = |(node, cell): (NodeId, &Cell)| {
+            let at = hosts.binary_search_by_key(&node, |host| host.node).ok()?;
+            Some(((cell.job, cell.pool), (at, cell.running)))
+        };
+        let mut running: Vec<_> = cells.filter_map(place).collect();
+        // Stable: cells come in order of nodes.
+        running.sort_by_key(|(of, _)| *of);
         running
     }
 }

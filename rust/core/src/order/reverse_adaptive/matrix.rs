@@ -18,6 +18,8 @@ pub(super) struct Cell {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matrix {
     nodes: Vec<Vec<Cell>>,
+    /// Whether any task was planned since the last `clear_plan`.
+    planned: bool,
 }
 
 impl Matrix {
@@ -50,17 +52,20 @@ impl Matrix {
 
     /// Forgets the plan, and nodes that are gone; running tasks stay.
     pub(super) fn clear_plan(&mut self, is_there: impl Fn(NodeId) -> bool) {
+        let planned = std::mem::take(&mut self.planned);
         for (node, row) in self.nodes.iter_mut().enumerate() {
             if !is_there(NodeId(node as u32)) {
                 row.clear();
+            } else if planned {
+                row.iter_mut().for_each(|cell| cell.planned = 0);
+                row.retain(|cell| cell.running > 0);
             }
-            row.iter_mut().for_each(|cell| cell.planned = 0);
-            row.retain(|cell| cell.running > 0);
         }
     }
 
     /// Plans tasks. Called in the order in which jobs are served.
     pub(super) fn plan(&mut self, node: NodeId, job: JobId, pool: usize, tasks: u32) {
+        self.planned = true;
         let planned = {
             let cell = self.cell(node, job, pool);
             cell.planned += tasks;

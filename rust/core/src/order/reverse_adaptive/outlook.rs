@@ -32,7 +32,7 @@ pub(super) fn outlook(
     settings: &Settings,
 ) -> Vec<Outlook> {
     let kinds = Kind::ALL.into_iter();
-    let mine = kinds.filter(|kind| is_task(job, *kind) && world.pool(*kind, false) == Some(pool));
+    let mine = kinds.filter(|kind| job.has_tasks(*kind) && world.pool(*kind, false) == Some(pool));
     mine.map(|kind| outlook_of(job, kind, world, lengths, settings))
         .filter(|outlook| outlook.goal.tasks > 0.0)
         .collect()
@@ -50,7 +50,7 @@ fn outlook_of(
     } else {
         0
     };
-    let running = running(job, kind);
+    let running = job.running_tasks(kind);
     let to_start = asked.max(to_come(job, kind));
     let task_ms = lengths.task_ms(job, kind);
     let mut goal = Goal {
@@ -87,19 +87,6 @@ fn outlook_of(
     }
 }
 
-/// Counts running tasks, without ApplicationMasters.
-fn running(job: &Job, kind: Kind) -> u32 {
-    let masters = if kind == Kind::Other {
-        job.containers
-            .values()
-            .filter(|container| container.am)
-            .count() as u32
-    } else {
-        0
-    };
-    job.running[kind as usize].saturating_sub(masters)
-}
-
 /// Returns the announced tasks that have not begun. All maps are asked for at once, so that the
 /// first ask replaces the hint; reduces are asked for as maps complete.
 fn to_come(job: &Job, kind: Kind) -> u32 {
@@ -130,7 +117,7 @@ fn running_work(job: &Job, kind: Kind, running: u32, task_ms: f64, world: &World
 /// Estimates the length of the reduce phase (RA-24): its waves over all slots.
 fn reduce_ms(job: &Job, world: &World<'_>, lengths: &Lengths) -> f64 {
     let kind = Kind::Reduce;
-    let reduces = job.pending_of(kind).max(to_come(job, kind)) + running(job, kind);
+    let reduces = job.pending_of(kind).max(to_come(job, kind)) + job.running_tasks(kind);
     let pool = world.pool(kind, false).unwrap_or(0);
     let waves = reduces.div_ceil(world.slots[pool].max(1));
     f64::from(waves) * lengths.task_ms(job, kind)
@@ -251,10 +238,4 @@ pub(super) fn master_key(job: &Job) -> OrderKey {
     let tie = tie(job);
     let band = i64::from(job.hints.deadline_ms.is_none()) - 2;
     OrderKey((band << 33) + tie.0, tie.1)
-}
-
-/// Tells whether tasks of the kind are tasks in the papers' sense. The only `Other` container of a
-/// MapReduce job is its ApplicationMaster.
-pub(super) fn is_task(job: &Job, kind: Kind) -> bool {
-    kind != Kind::Other || !job.facts.mapreduce
 }

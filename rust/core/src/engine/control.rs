@@ -7,6 +7,7 @@ use crate::config::{Allocations, Section, unknown};
 use crate::model::change::Change;
 use crate::model::job::{Authority, Job};
 use crate::model::queue::Queue;
+use crate::model::tally::Tally;
 use crate::setup::Setup;
 use crate::stage::division;
 use crate::words::credits::{Credits, Spending};
@@ -14,8 +15,8 @@ use crate::words::ids::{JobId, Millis, NodeId, PartitionId, QueueId};
 use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::iter::once;
 use std::ops::Range;
 
 /// Why a request failed. The engine is then unchanged.
@@ -247,6 +248,7 @@ impl Engine {
         if from == 0 {
             self.entitle();
         }
+        self.cluster.renew_tallies();
         Ok(self.report(from, max.map_or(u32::MAX, |max| max as u32)))
     }
 
@@ -272,48 +274,30 @@ impl Engine {
         report
     }
 
-    /// Queues with their configuration, entitlement and usage: `max` ids from `from` on.
+    /// Queues with their configuration, entitlement and usage: `max` ids from `from` on. The
+    /// cluster's tallies must be up to date.
     pub(super) fn report(&self, from: u32, max: u32) -> Value {
         let count = self.cluster.queues.all().len();
-        let mut used = vec![Resource::ZERO; count];
-        let mut demand = vec![Resource::ZERO; count];
-        let mut pending = vec![0u64; count];
-        let mut running = vec![0u64; count];
-        let mut masters = vec![[0u64; 2]; count];
         let end = from.saturating_add(max);
         let shown = |queue: &&Queue| (from..end).contains(&queue.id.0);
-        for job in self.cluster.jobs() {
-            let mut above = self.cluster.queues.path_up(job.facts.queue).filter(shown);
-            let Some(first) = above.next() else {
-                continue;
-            };
-            let asks = job
-                .pending()
-                .map(|ask| u64::from(ask.facts.count))
-                .sum::<u64>();
-            let wanted = job.pending().fold(job.used, |sum, ask| {
-                sum + ask.facts.resource.times(i64::from(ask.facts.count))
-            });
-            for queue in once(first).chain(above) {
-                let i = queue.id.index();
-                used[i] += job.used;
-                demand[i] += wanted;
-                pending[i] += asks;
-                running[i] += u64::from(job.running_containers());
-                masters[i][0] += u64::from(job.running_masters());
-                masters[i][1] += u64::from(job.pending_masters());
+        let mut tallies: BTreeMap<QueueId, Tally> = BTreeMap::new();
+        for queue in self.cluster.queues.iter() {
+            let own = self.cluster.tallies().of(queue.id);
+            if own != Tally::default() {
+                for above in self.cluster.queues.path_up(queue.id).filter(shown) {
+                    tallies.entry(above.id).or_default().add(&own);
+                }
             }
         }
         let steady = division::steady_shares(&self.tree, &self.capacity_of(PartitionId::DEFAULT));
-        let counted = |i: usize| (used[i], demand[i], pending[i], running[i]);
         let row = |queue: &Queue| {
-            let i = queue.id.index();
-            let mut row = self.report_queue(queue, counted(i));
+            let tally = tallies.get(&queue.id).copied().unwrap_or_default();
+            let mut row = self.report_queue(queue, &tally);
             if let Some(steady) = &steady {
                 row["steady_share"] = self.amounts(&steady[self.leaf_of(queue.id).index()]);
             }
-            row["running_masters"] = json!(masters[i][0]);
-            row["pending_masters"] = json!(masters[i][1]);
+            row["running_masters"] = json!(tally.masters[0]);
+            row["pending_masters"] = json!(tally.masters[1]);
             row
         };
         let queues = self.cluster.queues.iter();
@@ -342,12 +326,7 @@ impl Engine {
     }
 
     /// One queue with its usage, demand, pending and running containers.
-    pub(super) fn report_queue(
-        &self,
-        queue: &Queue,
-        counted: (Resource, Resource, u64, u64),
-    ) -> Value {
-        let (used, demand, pending, running) = counted;
+    pub(super) fn report_queue(&self, queue: &Queue, tally: &Tally) -> Value {
         let config = &queue.config;
         let capacity = self.capacity_of(PartitionId::DEFAULT);
         let mut report = json!({
@@ -362,10 +341,10 @@ impl Engine {
             "max_share": self.amounts(&queue.max_share.component_min(&capacity)),
             "fair_share": self.amounts(&self.fair_share(queue.id)),
             "active_share": self.amounts(&self.tree.node(self.leaf_of(queue.id)).active_share),
-            "used": self.amounts(&used),
-            "demand": self.amounts(&demand),
-            "pending_containers": pending,
-            "running_containers": running,
+            "used": self.amounts(&tally.used()),
+            "demand": self.amounts(&tally.demand()),
+            "pending_containers": tally.pending,
+            "running_containers": tally.running,
             "jobs": queue.jobs,
             "runnable_jobs": queue.runnable_jobs,
             "max_running_jobs": queue.max_running_jobs(),

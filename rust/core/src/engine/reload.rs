@@ -69,6 +69,7 @@ impl Engine {
         }
         self.entitle();
         self.admit_waiting();
+        self.cluster.renew_tallies();
         Ok(self.report(0, u32::MAX))
     }
 

@@ -5,9 +5,9 @@ use super::control::{RequestError, refused};
 use crate::config::{Section, State};
 use crate::model::placement::Submission;
 use crate::model::queue::{Queue, Target};
+use crate::model::tally::Tally;
 use crate::stage::division;
 use crate::words::ids::{PartitionId, QueueId, UserId};
-use crate::words::resource::Resource;
 use serde_json::{Value, json};
 
 impl Engine {
@@ -47,8 +47,8 @@ impl Engine {
             }
             // Lets hosts publish the new queues without a report of all queues.
             let branch: Vec<&Queue> = self.cluster.queues.path_up(id).collect();
-            let empty = (Resource::ZERO, Resource::ZERO, 0, 0);
-            let views = branch.iter().rev().map(|at| self.report_queue(at, empty));
+            let empty = Tally::default();
+            let views = branch.iter().rev().map(|at| self.report_queue(at, &empty));
             reply["branch"] = views.collect();
         }
         Ok(reply)

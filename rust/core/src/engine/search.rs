@@ -61,7 +61,7 @@ impl Search<'_> {
         for pass in market.map_or(&[Pass::ALL][..], Market::passes) {
             self.pass = *pass;
             self.passed_over = None;
-            let pick = self.find(ShareNodeId::ROOT);
+            let pick = self.find(ShareNodeId::ROOT, [true; 2]);
             if pick.is_some() {
                 return pick;
             }
@@ -69,31 +69,38 @@ impl Search<'_> {
         None
     }
 
-    /// The next ask for the node at or below `at`.
-    fn find(&mut self, at: ShareNodeId) -> Option<Pick> {
-        let node = self.tree.node(at);
-        let (host, rack) = (self.node.facts.host, self.node.facts.rack);
-        let places = &self.backlog.places;
+    /// The next ask for the node at or below `at`. `near` says whether asks below the queue above
+    /// may name the node's host, and its rack. Looks at a queue's own record only if it may have
+    /// something: there may be thousands of others before it.
+    fn find(&mut self, at: ShareNodeId, near: [bool; 2]) -> Option<Pick> {
+        let mut near = near;
         let open = self.backlog.open_mask(at) & self.fits.mask != 0;
-        if !open && !places.any_below(host, at) && !places.any_below(rack, at) {
+        if !open || !self.tree.node(at).children.is_empty() {
+            let places = [self.node.facts.host, self.node.facts.rack];
+            let named = |i: usize| near[i] && self.backlog.places.any_below(places[i], at);
+            near = [named(0), named(1)];
+        }
+        if !open && near == [false; 2] {
             self.pass_over_below(at);
             return None;
         }
+        let node = self.tree.node(at);
         if node.limited && !self.lends && !self.any_within_limit(at) {
             return None;
         }
         if self.pass.by_ratio {
-            let found = node.in_order_of_ratio().find_map(|child| self.find(child));
+            let mut children = node.in_order_of_ratio();
+            let found = children.find_map(|child| self.find(child, near));
             return found.or_else(|| self.first_in_leaf(at));
         }
         if let Some(pick) = self.among_ties(at) {
             return Some(pick);
         }
-        for child in node.in_order() {
-            if self.tree.node(child).key().class > self.pass.class_max {
+        for (key, child) in node.keys_in_order() {
+            if key.class > self.pass.class_max {
                 break;
             }
-            if let Some(pick) = self.find(child) {
+            if let Some(pick) = self.find(child, near) {
                 return Some(pick);
             }
         }

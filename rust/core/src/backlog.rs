@@ -99,6 +99,17 @@ impl Backlog {
             .resize_with(share_nodes.max(self.locked_masks.len()), ShapeMask::default);
     }
 
+    /// Takes all asks out at once.
+    pub(crate) fn clear(&mut self) {
+        self.shapes.clear_standing();
+        self.places.clear();
+        self.classes = ClassIndex::default();
+        self.leaves.fill_with(Leaf::default);
+        for masks in [&mut self.open_masks, &mut self.locked_masks] {
+            masks.iter_mut().for_each(ShapeMask::clear);
+        }
+    }
+
     /// The asks of a leaf.
     pub(crate) fn leaf(&self, leaf: ShareNodeId) -> &Leaf {
         &self.leaves[leaf.index()]

@@ -73,6 +73,11 @@ impl PlaceIndex {
         }
     }
 
+    /// Takes out all asks.
+    pub(crate) fn clear(&mut self) {
+        self.places.fill_with(Place::default);
+    }
+
     /// Moves an ask of a place in the order of service, if it is there.
     pub(crate) fn rekey(
         &mut self,

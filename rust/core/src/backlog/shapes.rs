@@ -155,6 +155,13 @@ impl Shapes {
         }
     }
 
+    /// Counts all asks out of the backlog.
+    pub(crate) fn clear_standing(&mut self) {
+        for id in self.standing.drain(..) {
+            self.table[id.0 as usize].standing = 0;
+        }
+    }
+
     /// Fills `fits` with the pending shapes that fit `free` in `partition` and take no slot of a
     /// pool that is `full` on the node.
     pub(crate) fn fit(
@@ -292,6 +299,13 @@ impl ShapeMask {
     /// One bit per shape, or per several.
     pub(crate) fn mask(&self) -> u128 {
         self.mask
+    }
+
+    /// Forgets all shapes.
+    pub(crate) fn clear(&mut self) {
+        if self.mask != 0 {
+            (self.mask, *self.counts) = (0, [0; MASK_BITS as usize]);
+        }
     }
 
     /// Counts a leaf that has the shape.

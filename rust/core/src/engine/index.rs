@@ -7,6 +7,7 @@ use crate::model::cluster::Cluster;
 use crate::model::job::{Ask, Job, Row, Standing};
 use crate::model::share_tree::ShareTree;
 use crate::words::ids::{AskId, JobId, Locality, PlaceId};
+use std::iter::once;
 
 /// The nearest kind of place that the ask names.
 fn floor(cluster: &Cluster, ask: &Ask) -> Locality {
@@ -270,13 +271,28 @@ impl Engine {
     /// Takes all asks out of the backlog, applies `change`, and puts them back. For changes of what
     /// their keys depend on: a place turns out to be a rack, or the configuration is reloaded.
     pub(super) fn reindex(&mut self, change: impl FnOnce(&mut Engine)) {
-        let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
-        for job in &jobs {
-            self.leave_all(*job);
+        let jobs = self.cluster.job_ids().to_vec();
+        if !self.backlog.shapes.standing().is_empty() {
+            self.leave_everything(&jobs);
         }
         change(self);
         for job in &jobs {
             self.enter_all(*job);
+        }
+    }
+
+    /// Takes all asks out at once: each is in many sets.
+    fn leave_everything(&mut self, jobs: &[JobId]) {
+        self.backlog.clear();
+        for tree in once(&mut self.tree).chain(self.partitions.values_mut()) {
+            tree.clear_asks();
+        }
+        self.timers.clear();
+        for job in jobs.iter().copied() {
+            let job = self.cluster.job_mut(job).expect("the ids were just listed");
+            for ask in job.asks.iter_mut().flatten() {
+                (ask.standing, ask.timer_ms) = (Standing::Out, None);
+            }
         }
     }
 

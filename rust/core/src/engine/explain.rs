@@ -108,7 +108,8 @@ impl Engine {
         };
         let view = self.view();
         let (names, ring) = (view.names(), self.trace.of(id));
-        let waits = view.waits(job, &mut Surveys::new(), AHEAD_MAX);
+        let mut surveys = Surveys::new();
+        let waits: Vec<Wait> = view.waits(job, &mut surveys, AHEAD_MAX).collect();
         let since_ms = |wait: &Wait| {
             let noted = ring.and_then(|ring| ring.waits());
             noted.filter(|(_, reason)| reason.is_like(&wait.reason))
@@ -124,7 +125,7 @@ impl Engine {
             "job": id.0,
             "queue": queue.map(|queue| &queue.config.path),
             "now_ms": self.now,
-            "sentence": self.summary(&waits),
+            "sentence": self.summary(waits.first()),
             "waits": reports.collect::<Vec<_>>(),
             "noted": ring.map_or(0, |ring| ring.noted()),
             "trace": entries
@@ -151,12 +152,12 @@ impl Engine {
         while at < end && explained < max && at - from < LOOKED_AT_MAX {
             if let Some(job) = self.cluster.job(JobId(at)) {
                 self.subject.set(Some(Subject::Job(job.facts.job)));
-                let waits = match self.trace.is_on() {
-                    true => view.waits(job, &mut surveys, AHEAD_OF_EACH_MAX),
-                    false => Vec::new(),
+                let first = match self.trace.is_on() {
+                    true => view.waits(job, &mut surveys, AHEAD_OF_EACH_MAX).next(),
+                    false => None,
                 };
-                explained += i64::from(!waits.is_empty());
-                jobs.push(json!([at, self.summary(&waits)]));
+                explained += i64::from(first.is_some());
+                jobs.push(json!([at, self.summary(first.as_ref())]));
             }
             at += 1;
         }
@@ -200,7 +201,7 @@ impl Engine {
         let decided: Vec<Value> = decided
             .map(|entry| json::entry(entry, by_arrival, &names))
             .collect();
-        let waits = view.waits(job, surveys, AHEAD_OF_EACH_MAX);
+        let waits: Vec<Wait> = view.waits(job, surveys, AHEAD_OF_EACH_MAX).collect();
         if waits.is_empty() && decided.is_empty() {
             return None;
         }
@@ -219,9 +220,9 @@ impl Engine {
         }))
     }
 
-    /// One sentence for all waits of a job: the first, because the rest usually wait for the same.
-    fn summary(&self, waits: &[Wait]) -> Option<String> {
+    /// One sentence for all waits of a job, from the first: the rest usually wait for the same.
+    fn summary(&self, first: Option<&Wait>) -> Option<String> {
         let view = self.view();
-        waits.first().map(|wait| sentence(wait, &view.names()))
+        first.map(|wait| sentence(wait, &view.names()))
     }
 }

@@ -116,7 +116,7 @@ impl Engine {
         let wanted = Wanted::read(section)?;
         let found = self.found(&wanted);
         let page = found.iter().skip(wanted.skip).take(wanted.max);
-        let page: Vec<&Job> = page.copied().collect();
+        let page: Vec<&Job> = page.filter_map(|id| self.cluster.job(*id)).collect();
         let ahead_max = match page.len() {
             1 => AHEAD_OF_ONE_MAX,
             _ => AHEAD_OF_EACH_MAX,
@@ -133,12 +133,13 @@ impl Engine {
             "now_ms": self.now,
             "total": found.len(),
             "jobs": rows,
-            "next": next.map(|job| job.facts.job.0),
+            "next": next.map(|job| job.0),
         }))
     }
 
-    /// The jobs that are looked for, in order.
-    fn found(&self, wanted: &Wanted) -> Vec<&Job> {
+    /// The jobs that are looked for, in order. Touches those that have not changed only if they are
+    /// sorted by something else than their number.
+    fn found(&self, wanted: &Wanted) -> Vec<JobId> {
         let queues = self.cluster.queues.iter();
         let seen = queues.filter(|queue| {
             let limits = wanted.queues.as_ref();
@@ -152,13 +153,21 @@ impl Engine {
                 (queue.id, has_text)
             })
             .collect();
-        let jobs = self.cluster.jobs().filter(|job| {
-            let id = job.facts.job.0;
-            let has_text = seen.get(&job.facts.queue);
-            id >= wanted.from
-                && has_text.is_some_and(|has_text| *has_text || wanted.matching.contains(&id))
-        });
-        let jobs: Vec<&Job> = jobs.collect();
+        let is_found = |id: &JobId| {
+            let want = self.cluster.want(*id);
+            let has_text = want.and_then(|want| seen.get(&want.queue));
+            id.0 >= wanted.from
+                && has_text.is_some_and(|has_text| *has_text || wanted.matching.contains(&id.0))
+        };
+        let mut ids = self.cluster.job_ids().to_vec();
+        ids.retain(is_found);
+        if wanted.sort == Sort::Number {
+            if wanted.descending {
+                ids.reverse();
+            }
+            return ids;
+        }
+        let jobs: Vec<&Job> = ids.iter().filter_map(|id| self.cluster.job(*id)).collect();
         let expected = self.expected(&jobs, wanted.sort);
         let key = |job: &Job| sort_key(job, wanted, &expected);
         let mut found: Vec<(i64, &Job)> = jobs.into_iter().map(|job| (key(job), job)).collect();
@@ -177,7 +186,7 @@ impl Engine {
                 false => ordering,
             }
         });
-        found.into_iter().map(|(_, job)| job).collect()
+        found.into_iter().map(|(_, job)| job.facts.job).collect()
     }
 
     /// When these jobs are expected to start or end, for that order.
@@ -211,18 +220,17 @@ impl Engine {
     fn listed(&self, job: &Job, ahead_max: u32, surveys: &mut Surveys, prediction: Value) -> Value {
         self.subject.set(Some(Subject::Job(job.facts.job)));
         let view = self.view();
-        let waits = match self.trace.is_on() {
-            true => view.waits(job, surveys, ahead_max),
-            false => Vec::new(),
+        let first = match self.trace.is_on() {
+            true => view.waits(job, surveys, ahead_max).next(),
+            false => None,
         };
-        let first = waits.first();
         let mut row = self.job_facts(job);
         row["pending"] = json!(pending(job));
         row["maps"] = json!(job.hints.tasks[0]);
         row["reduces"] = json!(job.hints.tasks[1]);
         row["progress_per_mille"] = json!(progress_per_mille(job));
-        row["waits_for"] = json!(first.map(|wait| sentence(wait, &view.names())));
-        row["ahead"] = json!(first.map(ahead));
+        row["waits_for"] = json!(first.as_ref().map(|wait| sentence(wait, &view.names())));
+        row["ahead"] = json!(first.as_ref().map(ahead));
         row["prediction"] = prediction;
         row
     }
@@ -267,7 +275,8 @@ impl Engine {
 fn sort_key(job: &Job, wanted: &Wanted, expected: &BTreeMap<JobId, i64>) -> i64 {
     let id = job.facts.job;
     match wanted.sort {
-        Sort::Number => i64::from(id.0),
+        // In order as found.
+        Sort::Number => 0,
         Sort::Submitted => job.facts.submitted_ms,
         // By path, which is compared itself.
         Sort::Queue => 0,

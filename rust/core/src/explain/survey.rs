@@ -55,7 +55,12 @@ impl View<'_> {
         let mut survey = Survey::default();
         let mut largest: Option<&Node> = None;
         let mut roomiest: Option<&Node> = None;
-        for node in size.nodes(self.world.cluster) {
+        let nodes = self.world.cluster.nodes();
+        for node in nodes.filter(|node| node.facts.schedulable) {
+            if node.facts.partition != size.partition {
+                survey.labelled += u32::from(size.resource.fits_in(&node.free));
+                continue;
+            }
             survey.nodes += 1;
             if largest.is_none_or(|other| size_of(other) < size_of(node)) {
                 largest = Some(node);
@@ -75,13 +80,6 @@ impl View<'_> {
             let capacity = largest.map(|node| node.facts.capacity);
             survey.too_small = capacity.and_then(|capacity| shortage(&size.resource, &capacity));
         }
-        let other = self.world.cluster.nodes().filter(|node| {
-            let facts = &node.facts;
-            facts.schedulable
-                && facts.partition != size.partition
-                && size.resource.fits_in(&node.free)
-        });
-        survey.labelled = other.count() as u32;
         survey.roomiest = roomiest.map(|node| node.facts.node);
         survey
     }

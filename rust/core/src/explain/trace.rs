@@ -172,9 +172,9 @@ impl Trace {
             explained += usize::from(reason.is_some());
             if self.rings.waits(id, now, reason)
                 && log::log_enabled!(log::Level::Debug)
-                && let Some(wait) = view.waits(job, &mut surveys, AHEAD_MAX).first()
+                && let Some(wait) = view.waits(job, &mut surveys, AHEAD_MAX).next()
             {
-                log::debug!("job {} {}", id.0, sentence(wait, &view.names()));
+                log::debug!("job {} {}", id.0, sentence(&wait, &view.names()));
             }
             if explained == EXPLAINED_MAX {
                 break;

@@ -18,10 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl View<'_> {
     /// Returns what a job waits for, apart for its ApplicationMaster, maps, reduces and other
-    /// containers: of each the ask that is served first.
-    pub(crate) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
+    /// containers: of each the ask that is served first. Works out one at a time.
+    pub(crate) fn waits(
+        &self,
+        job: &Job,
+        surveys: &mut Surveys,
+        ahead_max: u32,
+    ) -> impl Iterator<Item = Wait> {
         let asks = self.asked(job);
-        let wait = |(asked, pending): (PendingAsk<'_>, u32)| {
+        let wait = move |(asked, pending): (PendingAsk<'_>, u32)| {
             let view = self.of_label(asked.ask.facts.partition);
             let survey = surveys
                 .entry(asked.ask.shape)
@@ -38,7 +43,7 @@ impl View<'_> {
                 remedies: view.remedies(&asked, &reason),
             }
         };
-        asks.into_iter().map(wait).collect()
+        asks.into_iter().map(wait)
     }
 
     /// Returns the first reason alone, without remedies.

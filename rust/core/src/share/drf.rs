@@ -69,13 +69,15 @@ impl Share for Drf {
     fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
         let capacity = &world.cluster.capacity;
         let compared = |node: &ShareNode| DOMINANT.compared(node, capacity);
-        heavier(asked, world, compared, |parent, child, i, weight| {
-            let total = &parent.fair_share;
-            let mut parties = parties(world.tree, &parent.children, total, capacity, 1.0);
+        heavier(asked, world, compared, |parent, child, i| {
+            let total = parent.fair_share;
+            let mut parties = parties(world.tree, &parent.children, &total, capacity, 1.0);
             let me = parent.children.iter().position(|id| *id == child);
             let me = me.expect("a node is among its parent's children");
-            parties[me].weight = weight;
-            parties[me].amounts(progressive_filling(total, &parties)[me])[i]
+            move |weight| {
+                parties[me].weight = weight;
+                parties[me].amounts(progressive_filling(&total, &parties)[me])[i]
+            }
         })
     }
 }

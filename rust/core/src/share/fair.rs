@@ -77,12 +77,15 @@ impl Share for Fair {
             return Vec::new();
         }
         let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
-        heavier(asked, world, compared, |parent, child, i, weight| {
+        heavier(asked, world, compared, |parent, child, i| {
             let mut claims = claims(world.tree, &parent.children, i, wanted);
             let me = parent.children.iter().position(|id| *id == child);
             let me = me.expect("a node is among its parent's children");
-            claims[me].weight = weight;
-            waterfill(parent.fair_share[i], &claims)[me]
+            let total = parent.fair_share[i];
+            move |weight| {
+                claims[me].weight = weight;
+                waterfill(total, &claims)[me]
+            }
         })
     }
 }

@@ -51,12 +51,13 @@ pub(crate) fn behind(
 }
 
 /// Finds the least weight, above the queue's own, that entitles it to one more container of the
-/// asked size. `entitled` computes the entitlement for a weight.
-pub(crate) fn heavier(
+/// asked size. `entitled` reads the siblings once, and returns what computes the entitlement for a
+/// weight.
+pub(crate) fn heavier<E: FnMut(f64) -> i64>(
     asked: &PendingAsk<'_>,
     world: &World<'_>,
     compared: impl Fn(&ShareNode) -> usize,
-    entitled: impl Fn(&ShareNode, ShareNodeId, usize, f64) -> i64,
+    entitled: impl Fn(&ShareNode, ShareNodeId, usize) -> E,
 ) -> Vec<Remedy> {
     let Some((child, _)) = passed_by(asked, world) else {
         return Vec::new();
@@ -71,7 +72,8 @@ pub(crate) fn heavier(
         // It is entitled to that already; siblings are further below their shares.
         return Vec::new();
     }
-    let at = |per_mille: u64| entitled(parent, child, i, per_mille as f64 / 1_000.0);
+    let mut with_weight = entitled(parent, child, i);
+    let mut at = |per_mille: u64| with_weight(per_mille as f64 / 1_000.0);
     let mut below = ((node.weight * 1_000.0) as u64).min(WEIGHT_MAX_PER_MILLE);
     let mut enough = (2 * below).max(1);
     while at(enough) < goal {

@@ -91,10 +91,18 @@ fn divide(
 ) -> Vec<Resource> {
     let mut shares = vec![Resource::ZERO; siblings.len()];
     // Of types that are not there nobody gets anything; most clusters have two of eight.
-    for i in (0..RESOURCE_TYPES_MAX).filter(|i| total[*i] > 0) {
-        let claims = claims(tree, siblings, i, most);
-        for (sibling, amount) in waterfill(total[i], &claims).into_iter().enumerate() {
-            shares[sibling].0[i] = amount;
+    let types: Vec<usize> = (0..RESOURCE_TYPES_MAX).filter(|i| total[*i] > 0).collect();
+    let mut claims = vec![Vec::with_capacity(siblings.len()); types.len()];
+    // All types of a node at once: thousands of nodes come from memory.
+    for node in siblings.iter().map(|id| tree.node(*id)) {
+        let most = most(node);
+        for (claims, i) in claims.iter_mut().zip(&types) {
+            claims.push(claim(node, &most, *i));
+        }
+    }
+    for (claims, i) in claims.iter().zip(types) {
+        for (share, amount) in shares.iter_mut().zip(waterfill(total[i], claims)) {
+            share.0[i] = amount;
         }
     }
     shares
@@ -107,20 +115,22 @@ pub(crate) fn claims(
     i: usize,
     most: fn(&ShareNode) -> Resource,
 ) -> Vec<Claim> {
-    let claim = |id: &ShareNodeId| {
-        let node = tree.node(*id);
-        let most = most(node)[i].max(0);
-        let (weight, least) = match node.compared_by {
-            Some(Compare::Capacity) => (node.guaranteed[i] as f64, node.guaranteed[i]),
-            _ => (node.weight, node.min_share[i]),
-        };
-        Claim {
-            weight,
-            least: least.min(most),
-            most,
-        }
+    let nodes = siblings.iter().map(|id| tree.node(*id));
+    nodes.map(|node| claim(node, &most(node), i)).collect()
+}
+
+/// Returns a node's claim on one resource type, of which it uses `most` at the most.
+fn claim(node: &ShareNode, most: &Resource, i: usize) -> Claim {
+    let most = most[i].max(0);
+    let (weight, least) = match node.compared_by {
+        Some(Compare::Capacity) => (node.guaranteed[i] as f64, node.guaranteed[i]),
+        _ => (node.weight, node.min_share[i]),
     };
-    siblings.iter().map(claim).collect()
+    Claim {
+        weight,
+        least: least.min(most),
+        most,
+    }
 }
 
 /// Returns the most that a node can use.

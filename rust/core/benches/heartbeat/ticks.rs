@@ -4,10 +4,10 @@
 
 use super::common::{host_of, plain_ask, rack_place, row};
 use super::presets::node;
-use heddle_core::words::event::{AskFacts, Event, JobFacts};
+use heddle_core::words::event::{AskFacts, Event, JobFacts, JobHints};
 use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ const REDUCES: u32 = 3;
 /// Measured ticks, and how many nodes report between two of them.
 const TICKS: u32 = 40;
 const BEATS: u32 = 2_500;
+/// Requests for each page.
+const PAGES: u32 = 5;
 
 struct Load {
     engine: Engine,
@@ -32,37 +34,61 @@ struct Load {
     /// Containers of each node, the oldest first.
     live: Vec<VecDeque<(JobId, ContainerKey)>>,
     digest: u64,
+    /// How long the engine took for each heartbeat.
+    beats: Vec<Duration>,
 }
 
-/// Measures the orders in `orders`, or two that differ in what they do on a tick.
+/// Ends the name of an order if some jobs are to have goals.
+const WITH_GOALS: &str = "+goals";
+/// One job in so many then has one, so far ahead.
+const GOAL_EVERY: u32 = 10;
+const GOAL_MS: Millis = 3_600_000;
+
+/// Measures the orders in `orders`, or two that differ in what they do on a tick. With `+goals`
+/// after its name, a tenth of the jobs have goals.
 pub(crate) fn run(orders: &[String]) {
     let both = ["fifo".to_string(), "deficit".to_string()];
     let orders = if orders.is_empty() { &both[..] } else { orders };
-    println!("{NODES} nodes, {QUEUES} queues, {JOBS} jobs; us per tick, and per page of 100 jobs");
+    println!("{NODES} nodes, {QUEUES} queues, {JOBS} jobs; us per tick, page and reload");
     for order in orders {
         let mut load = Load::new(order);
-        let mut ticks: Vec<Duration> = (0..TICKS).map(|_| load.interval()).collect();
-        ticks.sort_unstable();
-        let us = |took: Duration| took.as_secs_f64() * 1e6;
+        load.beats.clear();
+        let ticks = sorted_us((0..TICKS).map(|_| load.interval()).collect());
+        let beats = sorted_us(std::mem::take(&mut load.beats));
+        let at = |sorted: &[f64], per_cent: usize| sorted[(sorted.len() - 1) * per_cent / 100];
         println!(
-            "{order:<10} least {:>7.0} median {:>7.0} most {:>7.0}  page {:>7.0}  digest {:016x}",
-            us(ticks[0]),
-            us(ticks[ticks.len() / 2]),
-            us(ticks[ticks.len() - 1]),
-            us(load.page()),
+            "{order:<22} tick least {:>6.0} median {:>6.0} most {:>6.0}  heartbeat median {:.1} \
+             p99 {:.1}  digest {:016x}",
+            ticks[0],
+            at(&ticks, 50),
+            at(&ticks, 100),
+            at(&beats, 50),
+            at(&beats, 99),
+            load.digest,
+        );
+        let jobs = json!({"op": "jobs", "max": 100});
+        let queues = json!({"op": "queues", "from": 128, "max": 128});
+        println!(
+            "{:22} 100 jobs {:.0}  128 queues {:.0}  reload {:.0}  digest {:016x}",
+            "",
+            load.page(&jobs, "jobs", 100),
+            load.page(&queues, "queues", 128),
+            load.reload(order),
             load.digest
         );
     }
 }
 
+fn sorted_us(times: Vec<Duration>) -> Vec<f64> {
+    let mut times: Vec<f64> = times.iter().map(|took| took.as_secs_f64() * 1e6).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
 impl Load {
-    fn new(order: &str) -> Load {
-        let queue = |at: u32| json!({"path": format!("root.g{}.q{at}", at / 100)});
-        let setup = Setup::with_config(&json!({
-            "policy": {"share": "fair", "order": order, "place": "delay"},
-            "heartbeat_fill": 1.0,
-            "queues": (0..QUEUES).map(queue).collect::<Vec<_>>(),
-        }));
+    fn new(name: &str) -> Load {
+        let order = name.trim_end_matches(WITH_GOALS);
+        let setup = Setup::with_config(&config(order));
         let mut load = Load {
             engine: Engine::new(setup.expect("a good configuration")).expect("a good setup"),
             events: (0..NODES)
@@ -73,10 +99,14 @@ impl Load {
             next_key: 1,
             live: vec![VecDeque::new(); NODES as usize],
             digest: 0xcbf2_9ce4_8422_2325,
+            beats: Vec::new(),
         };
         load.step();
         for job in 0..JOBS {
             load.submit(job);
+            if name != order && job % GOAL_EVERY == 0 {
+                load.events.push(goal(job));
+            }
         }
         for at in (0..NODES).chain(0..NODES) {
             load.beat(at, 0);
@@ -161,7 +191,8 @@ impl Load {
             node: NodeId(at),
             free: Resource::new(1024 * free, free),
         });
-        self.step();
+        let took = self.step();
+        self.beats.push(took);
         for decision in std::mem::take(&mut self.decisions) {
             if let Decision::Grant { job, seq, .. } = decision {
                 let key = self.next_key;
@@ -184,13 +215,51 @@ impl Load {
         self.step()
     }
 
-    fn page(&mut self) -> Duration {
-        let request = json!({"op": "jobs", "max": 100});
+    /// The least time of a few requests for a page that lists `count` things under `key`.
+    fn page(&mut self, request: &Value, key: &str, count: usize) -> f64 {
+        let once = |load: &mut Load| {
+            let started = Instant::now();
+            let reply = load.engine.request(load.now, request).expect("a page");
+            let took = started.elapsed();
+            assert_eq!(reply[key].as_array().map(Vec::len), Some(count));
+            took
+        };
+        sorted_us((0..PAGES).map(|_| once(self)).collect())[0]
+    }
+
+    /// Replaces the configuration by the same, then lets time pass: the digest then shows if
+    /// something became of it.
+    fn reload(&mut self, name: &str) -> f64 {
+        let order = name.trim_end_matches(WITH_GOALS);
+        let request = json!({"op": "reload", "config": config(order)});
         let started = Instant::now();
-        let reply = self.engine.request(self.now, &request).expect("a page");
+        self.engine.request(self.now, &request).expect("reloaded");
         let took = started.elapsed();
-        assert_eq!(reply["jobs"].as_array().map(Vec::len), Some(100));
-        took
+        for _ in 0..4 {
+            self.interval();
+        }
+        took.as_secs_f64() * 1e6
+    }
+}
+
+fn config(order: &str) -> Value {
+    let queue = |at: u32| json!({"path": format!("root.g{}.q{at}", at / 100)});
+    json!({
+        "policy": {"share": "fair", "order": order, "place": "delay"},
+        "heartbeat_fill": 1.0,
+        "queues": (0..QUEUES).map(queue).collect::<Vec<_>>(),
+    })
+}
+
+/// Goals come one after the other.
+fn goal(job: u32) -> Event {
+    let hints = JobHints {
+        deadline_ms: Some(GOAL_MS + Millis::from(job)),
+        ..JobHints::default()
+    };
+    Event::JobHints {
+        job: JobId(job),
+        hints,
     }
 }
 

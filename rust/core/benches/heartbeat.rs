@@ -6,7 +6,7 @@
 //! with 5,000 jobs, including ticks (`heartbeat/presets.rs`). Unless presets are named, it then
 //! measures the default one in separate situations. `-- explain [PRESET...]` measures the cost of
 //! keeping decisions (`heartbeat/explain.rs`), `-- entitle` that of entitlements at heartbeats, and
-//! `-- ticks [ORDER...]` ticks of a large cluster (`heartbeat/ticks.rs`).
+//! `-- ticks [ORDER[+goals]...]` ticks of a large cluster (`heartbeat/ticks.rs`).
 
 // Benchmarks may read the clock.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]

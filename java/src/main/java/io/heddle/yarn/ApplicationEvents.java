@@ -33,6 +33,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSch
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -76,8 +77,28 @@ final class ApplicationEvents {
     }
   }
 
+  /** Handles an event of an application or an attempt; returns false for any other. */
+  boolean dispatch(SchedulerEvent event) {
+    switch (event.getType().name()) {
+      case "APP_ADDED":
+        added((AppAddedSchedulerEvent) event);
+        return true;
+      case "APP_REMOVED":
+        removed((AppRemovedSchedulerEvent) event);
+        return true;
+      case "APP_ATTEMPT_ADDED":
+        attemptAdded((AppAttemptAddedSchedulerEvent) event);
+        return true;
+      case "APP_ATTEMPT_REMOVED":
+        attemptRemoved((AppAttemptRemovedSchedulerEvent) event);
+        return true;
+      default:
+        return false;
+    }
+  }
+
   /** Accepts or rejects an application that was submitted or recovered. */
-  void added(AppAddedSchedulerEvent event) {
+  private void added(AppAddedSchedulerEvent event) {
     try {
       add(event);
     } catch (RuntimeException e) {
@@ -201,7 +222,7 @@ final class ApplicationEvents {
   }
 
   /** Begins an attempt. */
-  void attemptAdded(AppAttemptAddedSchedulerEvent event) {
+  private void attemptAdded(AppAttemptAddedSchedulerEvent event) {
     try {
       addAttempt(event);
     } catch (RuntimeException e) {
@@ -247,7 +268,7 @@ final class ApplicationEvents {
   }
 
   /** Ends an attempt and its containers, except those that YARN keeps for the next attempt. */
-  void attemptRemoved(AppAttemptRemovedSchedulerEvent event) {
+  private void attemptRemoved(AppAttemptRemovedSchedulerEvent event) {
     ApplicationAttemptId id = event.getApplicationAttemptID();
     scheduler.explanations.withdraw(id);
     HeddleAppAttempt attempt = scheduler.getApplicationAttempt(id);

@@ -37,7 +37,7 @@ final class ContainerCommit {
   /** Result of {@link #check} for a valid grant. */
   private static final int STANDS = 0;
 
-  private final RMContext rmContext;
+  private final ContainerContext context;
   private final EngineBooks books;
   private final Engine engine;
   private final ResourceCodec resources;
@@ -45,7 +45,7 @@ final class ContainerCommit {
   private long refused;
 
   ContainerCommit(RMContext rmContext, EngineBooks books, Engine engine, ResourceCodec resources) {
-    this.rmContext = rmContext;
+    this.context = new ContainerContext(rmContext);
     this.books = books;
     this.engine = engine;
     this.resources = resources;
@@ -198,12 +198,12 @@ final class ContainerCommit {
         BuilderUtils.newContainerId(attempt.getApplicationAttemptId(), number);
     Container container = BuilderUtils.newContainer(id, node.getNodeID(), node.getHttpAddress(),
         size, ask.key.getPriority(), null, ask.key.getAllocationRequestId());
-    RMContainerImpl rmContainer = new RMContainerImpl(container, ask.key,
-        attempt.getApplicationAttemptId(), node.getNodeID(), attempt.getUser(), rmContext,
-        allocator.getPrimaryRequestedNodePartition());
+    HeddleContainer rmContainer = new HeddleContainer(container, ask.key, attempt.getUser(), node,
+        context, allocator.getPrimaryRequestedNodePartition());
     rmContainer.setQueueName(attempt.getQueue().getQueueName());
     try {
-      enter(attempt, node, rmContainer, () -> lower(attempt, node, ask, rmContainer, type));
+      enter(attempt, node, rmContainer,
+          () -> lower(attempt, node, ask, allocator, rmContainer, type));
       attempt.countLocality(type, requested(type, rowCount));
       if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
         masterStarts(attempt, node, size);
@@ -244,15 +244,22 @@ final class ContainerCommit {
     committed++;
   }
 
-  /** Lowers the counts of an ask for its container. */
-  private static void lower(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
-      RMContainerImpl container, NodeType type) {
-    ContainerRequest request = attempt.info().allocate(type, node, ask.key, container);
-    if (!ask.updatesContainer()) {
-      // YARN asks again if the container is lost before the AM fetches it. An ask to grow a
-      // container ends with that container.
-      container.setContainerRequest(request);
+  /** Lowers the counts of an ask for its container, and counts it in the metrics. */
+  private void lower(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
+      AppPlacementAllocator<?> allocator, HeddleContainer container, NodeType type) {
+    boolean update = ask.updatesContainer();
+    if (attempt.info().isPending() || update || !AskRows.isCommon(allocator)) {
+      // The first container also begins the attempt in the metrics.
+      ContainerRequest request = attempt.info().allocate(type, node, ask.key, container);
+      // An ask to grow a container ends with that container.
+      container.setContainerRequest(update ? null : request);
+      return;
     }
+    container.setLowered(AskRows.lower(
+        attempt.info(), ask.key, allocator.getResourceRequests(), type, node));
+    books.containerMetrics().begun(attempt.getQueue().getMetrics(), attempt.getUser(),
+        node.getPartition(), container.getNodeLabelExpression(),
+        container.getContainer().getResource(), type);
   }
 
   /** Guesses the locality asked for, for statistics: ANY and one more row is a rack, two a host. */

@@ -5,12 +5,15 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerPreemptEvent;
@@ -86,6 +89,25 @@ final class ContainerEvents {
     }
   }
 
+  /** Returns whether a container is Heddle's, and YARN asks for nothing again when it ends. */
+  static boolean isSettled(RMContainer container) {
+    return container instanceof HeddleContainer && container.getContainerRequest() == null
+        && container.getExecutionType() == ExecutionType.GUARANTEED;
+  }
+
+  /** Notes that a container runs; returns false if it is not known here. */
+  boolean launched(ContainerId id, SchedulerNode node) {
+    HeddleAppAttempt attempt = scheduler.getCurrentAttemptForContainer(id);
+    RMContainer container = attempt == null ? null : attempt.getRMContainer(id);
+    if (container == null) {
+      return false;
+    }
+    container.handle(new RMContainerEvent(id, RMContainerEventType.LAUNCHED));
+    node.containerStarted(id);
+    books.containerLaunched(attempt, id, container);
+    return true;
+  }
+
   /** Removes an ended container from the books of its attempt and its node. */
   void completed(RMContainer container, ContainerStatus status, RMContainerEventType event) {
     ContainerId id = container.getContainerId();
@@ -95,12 +117,13 @@ final class ContainerEvents {
       LOG.info("{} of an ended application completed with {}", id, event);
       return;
     }
-    HeddleNode node = books.node(container.getContainer().getNodeId());
+    HeddleNode node = books.nodeOf(container);
     String partition = node != null ? node.getPartition() : container.getNodeLabelExpression();
     try {
       attempt.containerCompleted(container, status, event, partition == null ? "" : partition);
     } finally {
-      if (node != null) {
+      // After a node's own report YARN releases it there.
+      if (node != null && event != RMContainerEventType.FINISHED) {
         node.releaseContainer(id, false);
       }
     }

@@ -34,6 +34,7 @@ final class EngineBooks {
   private final Names names;
   private final PendingSizes pendingSizes;
   private final JobNames jobNames;
+  private final ContainerMetrics containerMetrics = new ContainerMetrics();
   private final DenseTable<HeddleNode> nodes = new DenseTable<>();
   private final DenseTable<HeddleJob> jobs = new DenseTable<>();
   private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
@@ -52,6 +53,11 @@ final class EngineBooks {
   /** Returns the container sizes that pending asks have. */
   PendingSizes pendingSizes() {
     return pendingSizes;
+  }
+
+  /** Returns the counts of containers that the queues' metrics lack. */
+  ContainerMetrics containerMetrics() {
+    return containerMetrics;
   }
 
   /** Returns the places without a node that attempts name. */
@@ -212,10 +218,9 @@ final class EngineBooks {
         container.getContainer().getResource());
   }
 
-  /** Tells the engine that a container runs. Its attempt, or itself, may have ended already. */
-  void containerLaunched(HeddleAppAttempt attempt, ContainerId id) {
-    RMContainer container = attempt == null ? null : attempt.getLiveContainersMap().get(id);
-    if (container != null && concernsEngine(attempt, id, container)) {
+  /** Tells the engine that a live container of an attempt runs. */
+  void containerLaunched(HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
+    if (concernsEngine(attempt, id, container)) {
       engine.out().containerLaunched(
           attempt.job().id(), ContainerKeys.of(id), Time.monotonicNow());
     }
@@ -256,8 +261,19 @@ final class EngineBooks {
 
   /** Returns whether the engine knows the node where a container runs. */
   boolean isOnKnownNode(RMContainer container) {
-    HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
+    HeddleNode node = nodeOf(container);
     return node != null && node.faults().aside() == null;
+  }
+
+  /** Returns the node where a container runs, or null if it left. */
+  HeddleNode nodeOf(RMContainer container) {
+    if (container instanceof HeddleContainer) {
+      HeddleNode node = ((HeddleContainer) container).node();
+      if (nodes.get(node.id()) == node) {
+        return node;
+      }
+    }
+    return nodesByName.get(container.getContainer().getNodeId());
   }
 
   // ---- Quarantine.

@@ -126,19 +126,10 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** Marks everything to be sent to a new engine. */
-  private void touchAll() {
-    writeLock.lock();
-    try {
-      asks.markAll();
-      blacklist.markAll();
-      touch();
-    } finally {
-      writeLock.unlock();
-    }
-  }
-
-  /** Forgets what was sent: a new engine has no blacklist yet and knows the current containers. */
+  /**
+   * Forgets what was sent, and marks everything to be sent to a new engine: it has no blacklist yet
+   * and knows the current containers.
+   */
   void forgetSent() {
     writeLock.lock();
     try {
@@ -147,10 +138,12 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
       blacklist.forgetSent();
       asks.forgetSent();
       updated.clear();
+      asks.markAll();
+      blacklist.markAll();
+      touch();
     } finally {
       writeLock.unlock();
     }
-    touchAll();
   }
 
   /** Writes all changes; called with the scheduler's write lock held. */
@@ -336,7 +329,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
       RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",
           getApplicationId(), id, amount, queue.getQueueName(),
           partition.isEmpty() ? null : partition);
-      queue.getMetrics().releaseResources(partition, getUser(), 1, amount);
+      books.containerMetrics().ended(queue.getMetrics(), getUser(), partition, amount);
       attemptResourceUsage.decUsed(partition, amount);
       lastMemoryAggregateAllocationUpdateTime = -1;
       boolean outside = !outsideEngine.isEmpty() && outsideEngine.remove(id);
@@ -590,6 +583,6 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
 
   /** Returns whether the engine never knew a container. */
   boolean isOutsideEngine(ContainerId id) {
-    return outsideEngine.contains(id);
+    return !outsideEngine.isEmpty() && outsideEngine.contains(id);
   }
 }

@@ -41,14 +41,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEven
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAttributesUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeLabelsUpdateSchedulerEvent;
@@ -323,20 +318,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         nodeEvents.attributesChanged(
             ((NodeAttributesUpdateSchedulerEvent) event).getUpdatedNodeToAttributes());
         break;
-      case "APP_ADDED":
-        applicationEvents.added((AppAddedSchedulerEvent) event);
-        break;
-      case "APP_REMOVED":
-        applicationEvents.removed((AppRemovedSchedulerEvent) event);
-        break;
-      case "APP_ATTEMPT_ADDED":
-        applicationEvents.attemptAdded((AppAttemptAddedSchedulerEvent) event);
-        break;
-      case "APP_ATTEMPT_REMOVED":
-        applicationEvents.attemptRemoved((AppAttemptRemovedSchedulerEvent) event);
-        break;
       default:
-        containerEvents.dispatch(event);
+        if (!applicationEvents.dispatch(event)) {
+          containerEvents.dispatch(event);
+        }
         break;
     }
   }
@@ -364,9 +349,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   void updateAvailable() {
     availableStale = false;
-    QueueMetrics root = getRootQueueMetrics();
-    root.setAvailableResourcesToQueue(
-        Resources.subtract(nodeEvents.unlabelled(), root.getAllocatedResources()));
+    books.containerMetrics().count();
+    nodeEvents.showAvailable(getRootQueueMetrics());
   }
 
   @Override
@@ -388,7 +372,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   public void completedContainer(
       RMContainer container, ContainerStatus status, RMContainerEventType event) {
     try {
-      super.completedContainer(container, status, event);
+      if (ContainerEvents.isSettled(container)) {
+        // All that the superclass adds is for reservations and for asking again.
+        completedContainerInternal(container, status, event);
+      } else {
+        super.completedContainer(container, status, event);
+      }
     } catch (RuntimeException e) {
       caught("the completion of " + status.getContainerId(), e);
     }
@@ -401,6 +390,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     try {
       containerEvents.completed(container, status, event);
       availableStale = true;
+      if (writeLock.getHoldCount() == 1) {
+        updateAvailable(); // No event follows that would.
+      }
     } finally {
       writeLock.unlock();
     }
@@ -409,8 +401,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   @Override
   protected void containerLaunchedOnNode(ContainerId id, SchedulerNode node) {
     try {
-      super.containerLaunchedOnNode(id, node);
-      books.containerLaunched(getCurrentAttemptForContainer(id), id);
+      if (node == null || !containerEvents.launched(id, node)) {
+        super.containerLaunchedOnNode(id, node);
+      }
     } catch (RuntimeException e) {
       caught("the launch of " + id, e);
     }

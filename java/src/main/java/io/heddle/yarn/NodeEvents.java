@@ -24,6 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ClusterNodeTracker;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.util.resource.Resources;
@@ -63,6 +64,12 @@ final class NodeEvents {
   /** Returns whether YARN allows containers on a node. */
   static boolean schedulable(RMNode node) {
     return node.getState() == NodeState.RUNNING;
+  }
+
+  /** Sets the root queue's metrics of what is free. */
+  void showAvailable(QueueMetrics root) {
+    root.setAvailableResourcesToQueue(
+        Resources.subtract(unlabelled(), root.getAllocatedResources()));
   }
 
   /** Returns the capacity of the nodes without a label, which YARN's unlabelled metrics cover. */

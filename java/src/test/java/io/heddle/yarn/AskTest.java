@@ -13,7 +13,9 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
@@ -363,6 +365,40 @@ public class AskTest {
       QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
       assertEquals("only the first waits", 1, root.getPendingContainers());
       assertTrue(String.valueOf(root.getPendingMB()), root.getPendingMB() > 0);
+    }
+  }
+
+  @Test
+  public void containersLostBeforeTheirAmHasThemAreAskedForAgainInAllRows() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, onHost(1, "a1", GB, 2, true));
+      cluster.heartbeat();
+      HeddleAppAttempt attempt = cluster.attempt(am);
+      QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
+      assertEquals(0, root.getPendingContainers());
+      assertEquals(3, root.getAllocatedContainers());
+      assertEquals(0, attempt.getAppSchedulingInfo().getAllResourceRequests().size());
+      int lost = 0;
+      for (RMContainer container : attempt.getLiveContainers()) {
+        if (container.getState() == RMContainerState.ALLOCATED) {
+          lost++;
+          cluster.scheduler.handle(
+              new ContainerExpiredSchedulerEvent(container.getContainerId(), false));
+          Map<String, Integer> counts = new TreeMap<>();
+          for (ResourceRequest row : attempt.getAppSchedulingInfo().getAllResourceRequests()) {
+            counts.put(row.getResourceName(), row.getNumContainers());
+          }
+          assertEquals("{*=" + lost + ", " + LetterRacks.rack("a1") + "=" + lost + ", a1=" + lost
+              + "}", counts.toString());
+          assertEquals(lost, root.getPendingContainers());
+          assertEquals(3 - lost, root.getAllocatedContainers());
+        }
+      }
+      assertEquals(2, lost);
+      cluster.heartbeat();
+      assertEquals(2, fetch(am).size());
     }
   }
 

@@ -114,6 +114,9 @@ public class LifeCycleTest {
       assertEquals(1,
           response.getCompletedContainersStatuses().size() + releasedLater(cluster, am));
       assertEquals(3 * GB, cluster.freeMb(node));
+      // No heartbeat has followed.
+      assertEquals(GB, cluster.scheduler.getRootQueueMetrics().getAllocatedMB());
+      assertEquals(3 * GB, cluster.scheduler.getRootQueueMetrics().getAvailableMB());
       ask(am, any(1, 3 * GB, 1));
       cluster.heartbeat();
       assertEquals(1, fetch(am).size());

@@ -9,6 +9,7 @@ import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
@@ -49,6 +50,9 @@ public final class Compat {
   private static final boolean KNOWS_FAIR = method(QueueInfo.class, "setMaxRunningApp",
       MethodType.methodType(void.class, int.class)) != null;
 
+  // 3.4 and later count the containers of each second.
+  private static final MethodHandle COUNT_ASSIGNED = countAssigned0();
+
   private Compat() {}
 
   private static MethodHandle newApplication() {
@@ -76,6 +80,13 @@ public final class Compat {
     MethodHandle without = method(QueueMetrics.class, name, common);
     return without == null ? missing("QueueMetrics." + name)
         : MethodHandles.dropArguments(without, 2, boolean.class);
+  }
+
+  private static MethodHandle countAssigned0() {
+    MethodType none = MethodType.methodType(void.class);
+    MethodHandle counter = method(ClusterMetrics.class, "incrNumContainerAssigned", none);
+    return counter != null ? counter : MethodHandles.dropArguments(
+        MethodHandles.constant(Void.class, null).asType(none), 0, ClusterMetrics.class);
   }
 
   private static MethodHandle optionalSetter(String name, Class<?> type) {
@@ -143,6 +154,15 @@ public final class Compat {
     }
   }
 
+  /** Counts a container in the cluster's metrics, if this Hadoop does. */
+  public static void countAssigned() {
+    try {
+      COUNT_ASSIGNED.invokeExact(ClusterMetrics.getMetrics());
+    } catch (Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
   /** Sets the fields of a queue's description that 3.4 added. */
   public static void describeQueue(
       QueueInfo info, String path, String schedulerType, float weight, int maxParallelApps) {
@@ -195,7 +215,7 @@ public final class Compat {
     }
   }
 
-  private static RuntimeException rethrow(Throwable e) {
+  static RuntimeException rethrow(Throwable e) {
     if (e instanceof RuntimeException) {
       return (RuntimeException) e;
     }

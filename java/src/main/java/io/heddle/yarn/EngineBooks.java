@@ -35,6 +35,7 @@ final class EngineBooks {
   private final PendingSizes pendingSizes;
   private final JobNames jobNames;
   private final ContainerMetrics containerMetrics = new ContainerMetrics();
+  private final ContainerTokens tokens;
   private final DenseTable<HeddleNode> nodes = new DenseTable<>();
   private final DenseTable<HeddleJob> jobs = new DenseTable<>();
   private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
@@ -43,16 +44,23 @@ final class EngineBooks {
   // Not told yet: applications that a restart found waiting for their first ApplicationMaster.
   private final List<HeddleJob> heldBack = new ArrayList<>();
 
-  EngineBooks(Engine engine, Names names, PendingSizes pendingSizes, JobNames jobNames) {
+  EngineBooks(Engine engine, Names names, PendingSizes pendingSizes, JobNames jobNames,
+      ContainerTokens tokens) {
     this.engine = engine;
     this.names = names;
     this.pendingSizes = pendingSizes;
     this.jobNames = jobNames;
+    this.tokens = tokens;
   }
 
   /** Returns the container sizes that pending asks have. */
   PendingSizes pendingSizes() {
     return pendingSizes;
+  }
+
+  /** Returns the maker of tokens. */
+  ContainerTokens tokens() {
+    return tokens;
   }
 
   /** Returns the counts of containers that the queues' metrics lack. */

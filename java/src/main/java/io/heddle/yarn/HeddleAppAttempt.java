@@ -481,6 +481,18 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     return pulled(true, newlyDecreasedContainers, super::pullNewlyDecreasedContainers);
   }
 
+  @Override
+  public List<Container> pullNewlyAllocatedContainers() {
+    writeLock.lock();
+    try {
+      return books.tokens().serve(newlyAllocatedContainers)
+          ? books.tokens().pull(newlyAllocatedContainers, this)
+          : super.pullNewlyAllocatedContainers();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
   // ---- Preemption.
 
   /** Warns the AM with its next heartbeat that a container will be preempted. */

@@ -5,6 +5,8 @@ import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.ResourceCodec;
 import java.util.Set;
+import org.apache.hadoop.net.NetUtils;
+import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
@@ -22,6 +24,9 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private static final long NEVER = -1;
 
+  /** A node's address is looked up again after this time. */
+  private static final long ADDRESS_MS = 10_000;
+
   private final FaultRecord faults = new FaultRecord();
   private int id = -1;
   private int hostPlace;
@@ -35,6 +40,19 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private int toldLoad = -1;
   // The version of the pending sizes at which none fitted that room.
   private long unfitAt = NEVER;
+
+  private volatile Address address;
+
+  /** An address, and when it was looked up. */
+  private static final class Address {
+    private final String service;
+    private final long sinceMs;
+
+    private Address(String service, long sinceMs) {
+      this.service = service;
+      this.sinceMs = sinceMs;
+    }
+  }
 
   HeddleNode(RMNode node, boolean usePortForNodeName, Set<String> labels) {
     super(node, usePortForNodeName, labels);
@@ -86,6 +104,21 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   /** Sets whether its label is one that is not exclusive. */
   void setLends(boolean lends) {
     this.lends = lends;
+  }
+
+  /**
+   * Returns its address for tokens. Any thread may call it.
+   *
+   * @throws IllegalArgumentException if its name cannot be resolved
+   */
+  String address(long nowMs) {
+    Address known = address;
+    if (known == null || nowMs - known.sinceMs > ADDRESS_MS || nowMs < known.sinceMs) {
+      known = new Address(SecurityUtil.buildTokenService(NetUtils.createSocketAddrForHost(
+          getNodeID().getHost(), getNodeID().getPort())).toString(), nowMs);
+      address = known;
+    }
+    return known.service;
   }
 
   /** Returns whether asks for a label, by its number, may run here at all. */

@@ -163,7 +163,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         file.isStock(), names.users, file.gauges(configuration, names));
     queues = new QueueControl(engine, reports.table(), names.users);
     jobNames = new JobNames(rmContext);
-    books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames);
+    books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames,
+        new ContainerTokens(rmContext, configuration));
     Quarantine quarantine = new Quarantine(engine, books, failures);
     containerEvents = new ContainerEvents(this, books, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);

@@ -1,6 +1,10 @@
 package io.heddle.yarn;
 
+import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import io.heddle.yarn.compat.ContainerStates;
@@ -8,18 +12,24 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CommonConfigurationKeys;
+import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.LogAggregationContext;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.Token;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.event.Dispatcher;
 import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.event.EventHandler;
+import org.apache.hadoop.yarn.security.ContainerTokenIdentifier;
+import org.apache.hadoop.yarn.server.api.ContainerType;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNodes;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.ahs.RMApplicationHistoryWriter;
@@ -37,7 +47,7 @@ import org.apache.log4j.Level;
 import org.apache.log4j.Logger;
 import org.junit.Test;
 
-/** Tests that Heddle's containers are YARN's. */
+/** Tests that Heddle's containers and their tokens are YARN's. */
 public class HeddleContainerTest {
   private static final ApplicationAttemptId ATTEMPT =
       ApplicationAttemptId.newInstance(ApplicationId.newInstance(7, 3), 2);
@@ -133,5 +143,53 @@ public class HeddleContainerTest {
         assertEquals(sequence + " " + type, said, sent(container, type));
       }
     }
+  }
+
+  @Test
+  public void tokensAreThoseOfYarnsSecretManager() throws Exception {
+    HeddleNode node = node("127.0.0.1");
+    secrets.rollMasterKey();
+    ContainerTokens tokens = new ContainerTokens(context, conf);
+    LogAggregationContext logs = LogAggregationContext.newInstance("a*", "b*");
+    int firstKey = assertToken(tokens, ours(node), logs, ContainerType.TASK);
+    assertEquals(firstKey, assertToken(tokens, ours(node), null, ContainerType.TASK));
+    // A token of the old key would be refused once the new one is in force.
+    secrets.rollMasterKey();
+    assertEquals(firstKey, assertToken(tokens, ours(node), logs, ContainerType.TASK));
+    secrets.activateNextMasterKey();
+    assertNotEquals(
+        firstKey, assertToken(tokens, ours(node), logs, ContainerType.APPLICATION_MASTER));
+  }
+
+  /** Compares a token with YARN's; returns the number of its key. */
+  private int assertToken(ContainerTokens tokens, HeddleContainer container,
+      LogAggregationContext logs, ContainerType type) throws Exception {
+    Container record = container.getContainer();
+    Token token = tokens.create(container, "alice", logs, type);
+    Token yarns = secrets.createContainerToken(record.getId(), record.getVersion(),
+        record.getNodeId(), "alice", record.getResource(), record.getPriority(),
+        container.getCreationTime(), logs, container.getNodeLabelExpression(), type,
+        record.getExecutionType(), record.getAllocationRequestId(),
+        container.getAllocationTags());
+    assertEquals(yarns.getKind(), token.getKind());
+    assertEquals(yarns.getService(), token.getService());
+    ContainerTokenIdentifier made = BuilderUtils.newContainerTokenIdentifier(token);
+    ContainerTokenIdentifier expected = BuilderUtils.newContainerTokenIdentifier(yarns);
+    long later = expected.getExpiryTimeStamp() - made.getExpiryTimeStamp();
+    assertTrue(later + " ms", later >= 0 && later < 60_000);
+    assertEquals(
+        expected.getProto().toBuilder().setExpiryTimeStamp(made.getExpiryTimeStamp()).build(),
+        made.getProto());
+    assertArrayEquals(secrets.retrievePassword(made), token.getPassword().array());
+    return made.getMasterKeyId();
+  }
+
+  @Test
+  public void aNodeWithoutAnAddressHasNoTokens() {
+    conf.setBoolean(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, true);
+    SecurityUtil.setConfiguration(conf);
+    HeddleNode node = node("no-such-host.invalid");
+    assertThrows(IllegalArgumentException.class, () -> node.address(0));
+    assertNull(ours(node).getContainerRequest());
   }
 }

@@ -34,7 +34,7 @@ import org.junit.rules.TemporaryFolder;
 /**
  * Tests the Fair Scheduler's own file as the source of queues: where it is found, when it is read,
  * and what a wrong one does. Tests of its content are in rust/stock. The clock is a number, which
- * also gives files their dates.
+ * also gives files their dates. Newest Hadoop only: Heddle itself finds and reads the file.
  */
 public class FairFileTest {
   private static final String NAMED = "yarn.scheduler.fair.allocation.file";

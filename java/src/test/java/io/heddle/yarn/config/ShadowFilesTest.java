@@ -15,7 +15,10 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
-/** Tests that a shadow's candidate that cannot be used is reported, and changes nothing else. */
+/**
+ * Tests that a shadow's candidate that cannot be used is reported, and changes nothing else. Newest
+ * Hadoop only: Heddle itself reads the file.
+ */
 public class ShadowFilesTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
 

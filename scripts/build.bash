@@ -3,6 +3,9 @@
 # by x. Asks cargo and Gradle each time: they know what is up to date.
 
 JVM_OPTIONS=scripts/jvm-options
+# What lives for a minute or two is over before the optimizing compiler and a parallel collector
+# pay: they would take a seventh of a mini cluster's time (measured with MapReduceTest).
+SHORT_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 
 # Prints the options of every JVM. Java 8 reads no file of options and has no modules to open.
 jvm_options() {
@@ -14,8 +17,9 @@ jvm_options() {
 }
 
 run_gradle() {
-    # No daemon: ./x leaves no process behind. Plain output, because it goes to a log.
-    gradle --no-daemon --console=plain "$@"
+    # No daemon: ./x leaves no process behind. Plain output, because it goes to a log. It lives for
+    # seconds, like a mini cluster's JVMs.
+    GRADLE_OPTS="${GRADLE_OPTS:-} ${SHORT_JVM_OPTIONS[*]}" gradle --no-daemon --console=plain "$@"
 }
 
 build_native() {
@@ -75,25 +79,35 @@ archive_options() {
     local archive options tasks=$ROOT/$3
     archive=$(class_archive "$1")
     if [ "${CLASS_LISTS:-}" ]; then
-        options=-XX:DumpLoadedClassList=$CLASS_LISTS/%p.txt
+        options=("-XX:DumpLoadedClassList=$CLASS_LISTS/%p.txt")
     elif [ -f "$archive" ]; then
-        options=-XX:SharedArchiveFile=$archive
+        # At an address of its own choice a JVM would first correct every pointer in the archive.
+        options=("-XX:SharedArchiveFile=$archive" -XX:+UnlockDiagnosticVMOptions
+            -XX:ArchiveRelocationMode=0)
     else
         return 0
     fi
     # YARN would put the container's folder first, where an archive allows jars only.
-    printf '%s\n-cp %s:.\n' "$options" "$2" >"$tasks"
-    printf '%s\n' "$options" "-Dheddle.integration.task-options=@$tasks"
+    printf '%s\n' "${options[@]}" "-cp $2:." >"$tasks"
+    printf '%s\n' "${options[@]}" "-Dheddle.integration.task-options=@$tasks"
 }
 
 # make_class_archive HADOOP COMMAND...: COMMAND runs a cluster with a job and lists the classes.
+# Fails if COMMAND does: without an archive, JVMs only start more slowly.
 make_class_archive() {
-    local hadoop=$1 archive lists=$ROOT/build/run/class-lists-$1
-    shift
-    archive=$(class_archive "$hadoop")
+    local lists=$ROOT/build/run/class-lists-$1
     rm -rf "$lists"
-    mkdir -p "$lists" "${archive%/*}"
-    CLASS_LISTS=$lists "$@" || return
+    mkdir -p "$lists"
+    CLASS_LISTS=$lists "${@:2}" || return
+    dump_class_archive "$1" "$lists" || echo "no class archive for Hadoop $1"
+    rm -rf "$lists"
+}
+
+# dump_class_archive HADOOP LISTS
+dump_class_archive() {
+    local hadoop=$1 lists=$2 archive
+    archive=$(class_archive "$hadoop")
+    mkdir -p "${archive%/*}"
     cat "$lists"/*.txt | grep -vE '^#|source:|io/heddle/|io\.heddle\.' | sed 's/ id: .*//' \
         | awk '!seen[$0]++' >"$lists/all"
     "$JAVA_HOME/bin/java" -Xshare:dump -XX:SharedClassListFile="$lists/all" -Xlog:cds=error \
@@ -101,7 +115,6 @@ make_class_archive() {
         || return
     rm -f "${archive%/*}/hadoop-$hadoop"-*.jsa
     mv "$lists/new.jsa" "$archive"
-    rm -rf "$lists"
 }
 
 # Prints the folders of a subproject's compiled classes and resources.

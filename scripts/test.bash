@@ -20,13 +20,13 @@ LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|LinksTest|readme-|java-|Revers
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=
-# A mini cluster lives for minutes: the optimizing compiler and a parallel collector would take a
-# seventh of its time (measured with MapReduceTest). The shim's own tests repeat much, and take
-# twice as long with these options.
-CLUSTER_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 
-# The test whose cluster and job load the classes of the archives.
+# The test whose cluster and job load the classes of the archives. Where an archive is missing, it
+# runs before the queue, and makes it.
 ARCHIVED_CLASS=io.heddle.integration.FactsTest
+# Its steps: their names, and their processes.
+early_steps=()
+early_processes=()
 
 # Those of the bench's workloads that take few seconds each.
 QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
@@ -171,7 +171,8 @@ run_junit() {
     fi
     path=$(class_path_of "$hadoop" "${outputs[@]}")
     mapfile -t options < <(jvm_options; archive_options "$hadoop" "$path" "$folder/tasks.txt")
-    [ "$project" != integration ] || options+=("${CLUSTER_JVM_OPTIONS[@]}")
+    # The shim's own tests repeat much, and would take twice as long with these options.
+    [ "$project" != integration ] || options+=("${SHORT_JVM_OPTIONS[@]}")
     CLASSPATH=$path \
         timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
         env -C "$folder" "$JAVA_HOME/bin/java" "${options[@]}" \
@@ -200,7 +201,7 @@ long_steps_first() {
 run_queued_steps() {
     [ "$queued_steps" ] || return 0
     mkdir -p "$LOGS"
-    local line running=0 names=() name counts
+    local line running=0 names=("${early_steps[@]}") name counts
     # A shell makes its background commands ignore Ctrl-C; they must still end with it.
     trap 'kill -TERM 0' INT
     while IFS= read -r line; do
@@ -208,11 +209,8 @@ run_queued_steps() {
             wait -n || true
             running=$((running - 1))
         fi
-        name=$(cut -f 2 <<<"$line")
-        names+=("$name")
-        # Counts if the lane dies without a result.
-        printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
-        step_in_lane "$line" "$LOGS/$name.counts" &
+        names+=("$(cut -f 2 <<<"$line")")
+        in_lane "$line"
         running=$((running + 1))
     done < <(long_steps_first)
     wait
@@ -225,6 +223,15 @@ run_queued_steps() {
         summary+=("$(tail -n 1 "$LOGS/$name.counts")")
         [ "${counts[1]}" -eq 0 ] || failed_logs+=("$LOGS/$name.log")
     done
+}
+
+# in_lane LINE: starts one step in the background.
+in_lane() {
+    local name
+    name=$(cut -f 2 <<<"$1")
+    # Counts if the lane dies without a result.
+    printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
+    step_in_lane "$1" "$LOGS/$name.counts" &
 }
 
 # step_in_lane LINE FILE: runs one step; leaves "PASSED FAILED" and its line of the summary in FILE.
@@ -277,7 +284,6 @@ start_compiling_tests() {
 finish_compiling_tests() {
     local code=0
     wait "$compiling_tests" || code=$?
-    trap - INT
     cat "$LOGS/rust-compile.out"
     return $code
 }
@@ -346,31 +352,35 @@ part_integration() {
     esac
     HEDDLE_SLS_SAMPLES=$(<build/classpath/sls-samples.txt)
     export HEDDLE_SLS_SAMPLES
-    # One class alone starts too few JVMs to be worth an archive.
-    [ "$class" ] || step 'class archives' class-archives make_class_archives "$@" || true
+    start_class_archives "$class" "$@"
+    for step in "${early_processes[@]}"; do wait "$step" || true; done
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
             step=${name##*.}
+            case " ${early_steps[*]} " in *" $step-$hadoop "*) continue ;; esac
             printf '%s\t' "$step: Hadoop $hadoop" "$step-$hadoop" count_junit run_junit
             printf '%s\t%s\t%s\t%s\n' integration "$hadoop" "$step-$hadoop" "$name"
         done < <(for_version integration "$hadoop" "$class" "${classes[@]}")
     done)"
 }
 
-# make_class_archives HADOOP...: makes those that are missing, side by side: each waits for a
-# cluster most of the time. Except with --all, too few classes run on older versions.
-make_class_archives() {
-    local hadoop process code=0 processes=()
+# start_class_archives CLASS HADOOP...: makes those that are missing beside other steps, which do
+# not wait for heartbeats as a cluster does. One CLASS alone starts too few JVMs to be worth one.
+start_class_archives() {
+    local class=$1 hadoop line name=${ARCHIVED_CLASS##*.}
+    shift
+    [ ! "$class" ] && [ ${#early_steps[@]} -eq 0 ] || return 0
+    mkdir -p "$LOGS"
+    # A shell makes its background commands ignore Ctrl-C; they must still end with it.
+    trap 'kill -TERM 0' INT
     for hadoop in "$@"; do
-        [ "$TEST_ALL" ] || [ "$hadoop" = "$NEWEST_HADOOP" ] || continue
         [ ! -f "$(class_archive "$hadoop")" ] || continue
-        make_class_archive "$hadoop" \
-            run_junit integration "$hadoop" "classes-$hadoop" "$ARCHIVED_CLASS" \
-            >"$LOGS/classes-$hadoop.log" 2>&1 &
-        processes+=($!)
+        line=$(printf '%s\t' "$name: Hadoop $hadoop" "$name-$hadoop" count_junit \
+            make_class_archive "$hadoop" run_junit integration "$hadoop" "$name-$hadoop")
+        in_lane "$line$ARCHIVED_CLASS"
+        early_steps+=("$name-$hadoop")
+        early_processes+=($!)
     done
-    for process in "${processes[@]}"; do wait "$process" || code=1; done
-    return $code
 }
 
 # Lists the documents whose `./x` commands are run unchanged. Pages with `sh` blocks have part_docs.
@@ -482,7 +492,7 @@ run_hadoop_test() {
     path=$path:$ROOT/java/build/libs/heddle-$(heddle_version).jar
     [ "$scheduler" = heddle ] || options=(-Dheddle.hadoop-tests.stock=true)
     CLASSPATH=$path timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
-        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${CLUSTER_JVM_OPTIONS[@]}" \
+        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${SHORT_JVM_OPTIONS[@]}" \
         "${options[@]}" "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-Dtest.build.data=$ROOT/$folder/tmp" \
         io.heddle.integration.hadoop.HadoopTests "$class" \
         "$ROOT/integration/hadoop-tests/expected.txt" "$ROOT/$LOGS/hadoop-tests.csv"
@@ -505,7 +515,13 @@ run_tests() {
     case " $* " in *' rust '*) start_compiling_tests ;; esac
     # Without jars every JVM part would fail with the same message.
     if build_everything; then
-        for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done
+        for part in "$@"; do
+            "part_$part" "$class" "${versions[@]}"
+            # Not before: the tests of the scripts pack the jar again.
+            case "$part $* " in
+                'scripts '*' integration '*) start_class_archives "$class" "${versions[@]}" ;;
+            esac
+        done
     else
         record 'build' $((SECONDS - start)) 0 1 0
         for part in "$@"; do

@@ -15,6 +15,13 @@ LONG_PARTS=(platforms soak hadoop-tests)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
 # which more processors do not shorten.
 LANES=${HEDDLE_TEST_LANES:-3}
+# More of them while processors are idle for part of the time, in percent: some steps do little but
+# wait, and the start of a cluster uses all processors for some seconds.
+SPARE_LANES=2
+SPARE_IDLE=30
+SPARE_WINDOW_S=8
+# Each may need this much.
+SPARE_MEMORY_KB=4000000
 # The logs of steps that take minutes.
 LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|LinksTest|readme-|java-|ReverseAdaptiveTest|TenantsTest|FaultsTest|FederationTest'
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
@@ -27,6 +34,8 @@ ARCHIVED_CLASS=io.heddle.integration.FactsTest
 # Its steps: their names, and their processes.
 early_steps=()
 early_processes=()
+# What is_idle has seen: when, and the idle and all ticks of the processors until then.
+idle_before=()
 
 # Those of the bench's workloads that take few seconds each.
 QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
@@ -201,17 +210,14 @@ long_steps_first() {
 run_queued_steps() {
     [ "$queued_steps" ] || return 0
     mkdir -p "$LOGS"
-    local line running=0 names=("${early_steps[@]}") name counts
+    local line lanes=() names=("${early_steps[@]}") name counts
     # A shell makes its background commands ignore Ctrl-C; they must still end with it.
     trap 'kill -TERM 0' INT
     while IFS= read -r line; do
-        if [ $running -ge "$LANES" ]; then
-            wait -n || true
-            running=$((running - 1))
-        fi
+        await_lane
         names+=("$(cut -f 2 <<<"$line")")
         in_lane "$line"
-        running=$((running + 1))
+        lanes+=($!)
     done < <(long_steps_first)
     wait
     trap - INT
@@ -223,6 +229,33 @@ run_queued_steps() {
         summary+=("$(tail -n 1 "$LOGS/$name.counts")")
         [ "${counts[1]}" -eq 0 ] || failed_logs+=("$LOGS/$name.log")
     done
+}
+
+# Waits until another step may run; `lanes` has the processes of those that were started.
+await_lane() {
+    local process running
+    while :; do
+        running=()
+        for process in "${lanes[@]}"; do
+            ! kill -0 "$process" 2>/dev/null || running+=("$process")
+        done
+        lanes=("${running[@]}")
+        [ ${#lanes[@]} -ge "$LANES" ] || return 0
+        if [ ${#lanes[@]} -lt $((LANES + SPARE_LANES)) ] && is_idle; then return 0; fi
+        sleep 1
+    done
+}
+
+# Returns whether processors were idle for long enough in the window that has just ended, and memory
+# is left for another step.
+is_idle() {
+    local user nice system idle waiting irq softirq stolen all then=("${idle_before[@]}")
+    [ $((SECONDS - ${then[0]:-0})) -ge $SPARE_WINDOW_S ] || return 1
+    read -r _ user nice system idle waiting irq softirq stolen _ </proc/stat
+    all=$((user + nice + system + idle + waiting + irq + softirq + stolen))
+    idle_before=("$SECONDS" "$idle" "$all")
+    [ "${then[2]:-}" ] && [ $((100 * (idle - then[1]))) -ge $((SPARE_IDLE * (all - then[2]))) ] \
+        && [ "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)" -ge $SPARE_MEMORY_KB ]
 }
 
 # in_lane LINE: starts one step in the background.

@@ -430,9 +430,10 @@ readme_commands() {
     done | sed -n 's/^ *\(\$ \)\{0,1\}\(\.\/x [^#]*[^# ]\).*$/\2/p' | sort -u
 }
 
-# Runs each command unchanged, so that the documents are true. What this run has already done is
+# Runs each command as it is, so that the documents are true. What this run has already done is
 # skipped. The bench runs its quick form, with few applications except with --all: its figures are
-# not tested.
+# not tested. The demo runs its comparison with --all only: it is a second run, and DemoTest tests
+# what it prints.
 part_readme() {
     local command words
     queue_steps "$(while read -r command; do
@@ -442,6 +443,7 @@ part_readme() {
                 command="$command --quick"
                 [ "$TEST_ALL" ] || command="$command --workloads $QUICK_WORKLOADS"
                 ;;
+            './x demo'*) [ "$TEST_ALL" ] || command="$command --no-comparison" ;;
         esac
         read -r -a words <<<"$command"
         printf '%s\t' "documents: $command" "readme-${words[1]}" count_exit_code bounded

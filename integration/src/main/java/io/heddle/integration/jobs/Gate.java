@@ -20,7 +20,8 @@ public final class Gate {
   private static final String FOLDER = "heddle.jobs.gate.folder";
   private static final String REDUCES_FOLDER = "heddle.jobs.gate.reduces-folder";
   private static final String ALL = "all";
-  private static final long POLL_MS = 200;
+  /** Long, because every held task asks, for as long as the test holds it. */
+  private static final long POLL_MS = 500;
 
   /** Beyond every test's own limit: a task that gave up earlier would free its slot in the test. */
   private static final int WAIT_MAX_MINUTES = 60;

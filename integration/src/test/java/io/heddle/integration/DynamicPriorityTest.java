@@ -143,11 +143,6 @@ public class DynamicPriorityTest {
     assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
   }
 
-  @Test
-  public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
-    HeldBack.keepsItsReduce(CLUSTER, "dynamic-priority");
-  }
-
   /** Waits until the slots are as three to one, and checks that they stay so for an interval. */
   private void checkRatio(String what, ShellService more, ShellService less) throws Exception {
     slots.await(what, () -> follows(more, less), more, less);
@@ -197,6 +192,7 @@ public class DynamicPriorityTest {
     for (ShellService service : new ShellService[] {alice, dave, grace}) {
       service.stop();
     }
+    HeldBack.keepsItsReduceToo(CLUSTER, "dynamic-priority");
   }
 
   private static void await(String what, java.util.concurrent.Callable<Boolean> condition)

@@ -56,6 +56,16 @@ final class HeldBack {
         "the map is gone", ClusterRule.JOB_SECONDS, () -> slots.held(job.id()) <= KEPT);
   }
 
+  /**
+   * The same with {@code ./x test --all} only: the engine computes headroom without the policy.
+   * FairTest and HfspTest check it each time.
+   */
+  static void keepsItsReduceToo(ClusterRule cluster, String policy) throws Exception {
+    if (System.getenv("HEDDLE_TEST_ALL") != null) {
+      keepsItsReduce(cluster, policy);
+    }
+  }
+
   /** Checks that under Heddle, with any policy, the reduce stays and the job ends well. */
   static void keepsItsReduce(ClusterRule cluster, String policy) throws Exception {
     cluster.awaitIdle();

@@ -92,11 +92,7 @@ public class ReverseAdaptiveTest {
     far.stop();
     assertEquals("what the neighbour lost", 0, neighbour.ended().size());
     neighbour.stop();
-  }
-
-  @Test
-  public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
-    HeldBack.keepsItsReduce(CLUSTER, "reverse-adaptive");
+    HeldBack.keepsItsReduceToo(CLUSTER, "reverse-adaptive");
   }
 
   private GatedJob job(String name) throws Exception {

@@ -65,7 +65,7 @@ public class ShuffleWatcherTest {
     }
     assertEquals("what the neighbour lost", 0, neighbour.ended().size());
     neighbour.stop();
-    HeldBack.keepsItsReduce(CLUSTER, "shufflewatcher");
+    HeldBack.keepsItsReduceToo(CLUSTER, "shufflewatcher");
   }
 
   /** Returns the part of the shuffled bytes that crosses the racks. */

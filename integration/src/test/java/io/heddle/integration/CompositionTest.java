@@ -77,6 +77,7 @@ public class CompositionTest {
     GatedJob job = new GatedJob(CLUSTER, "ann", "places", 4, conf -> {
       conf.set(MRJobConfig.QUEUE_NAME, "root.ann");
       conf.set(MRJobConfig.JOB_TAGS, "heddle:shuffle-ratio=2");
+      conf.setInt(MRJobConfig.NUM_REDUCES, 2);
     });
     job.awaitRunning(4);
     job.finish();

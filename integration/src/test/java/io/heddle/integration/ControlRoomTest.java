@@ -75,7 +75,7 @@ public class ControlRoomTest {
 
   @Test
   public void realJobsNodesAndQueuesAreShown() throws Exception {
-    GatedJob big = new GatedJob(CLUSTER, "bob", "the big one", 24,
+    GatedJob big = new GatedJob(CLUSTER, "bob", "the big one", 12,
         conf -> conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024));
     big.awaitRunning(SLOTS);
     GatedJob small = new GatedJob(CLUSTER, "the small one", 4);

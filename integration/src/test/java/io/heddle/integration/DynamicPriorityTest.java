@@ -94,7 +94,7 @@ public class DynamicPriorityTest {
     bid("bob", 3);
     List<HeldJob> jobs = new ArrayList<>();
     try {
-      for (int maps : new int[] {1, 6}) {
+      for (int maps : new int[] {1, 5}) {
         String kind = maps == 1 ? "reduces" : "maps";
         HeldJob alice = held(jobs, "alice", kind, maps);
         await("one has all " + kind, () -> tasks(alice) == 4);
@@ -121,11 +121,11 @@ public class DynamicPriorityTest {
     }
   }
 
-  /** Submits a job of six maps, or of six reduces after one map. */
+  /** Submits a job of five maps, or of five reduces after one map. */
   private static HeldJob held(List<HeldJob> jobs, String user, String kind, int maps)
       throws Exception {
     HeldJob job =
-        new HeldJob(CLUSTER, user, user + "-" + kind, maps, maps == 1 ? 6 : 0, conf -> { });
+        new HeldJob(CLUSTER, user, user + "-" + kind, maps, maps == 1 ? 5 : 0, conf -> { });
     jobs.add(job);
     if (maps == 1) {
       job.letMapsEnd();

@@ -4,6 +4,7 @@ import static org.junit.Assert.assertNotSame;
 
 import io.heddle.integration.cluster.MiniCluster;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -14,15 +15,17 @@ import org.junit.rules.TestRule;
  * back, then by stopping for good. Running containers are kept, and no job is lost.
  */
 public class FailoverTest {
-  /** What the cluster has room for beside the ApplicationMaster. */
-  private static final int AT_ONCE = 7;
+  /** What the cluster has room for: a map on each node, beside the ApplicationMaster on one. */
+  private static final int AT_ONCE = 4;
 
-  /** Each leader must grant some. */
-  private static final int MAPS = 18;
+  /** Each leader must grant some: the last one, too, which grants what is left and the reduce. */
+  private static final int MAPS = 12;
 
   @ClassRule
   public static final ClusterRule CLUSTER =
-      new ClusterRule(MiniCluster.named("failover").highlyAvailable());
+      new ClusterRule(
+          MiniCluster.named("failover").highlyAvailable()
+              .set(YarnConfiguration.NM_PMEM_MB, "1536"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
@@ -42,15 +45,15 @@ public class FailoverTest {
 
     cluster.failOver();
     awaitRecovery(job);
-    // The seven running maps end, so the next ones were granted by the second leader.
-    job.letEnd(9);
+    // The running maps end, so the next ones were granted by the second leader.
+    job.letEnd(2 + AT_ONCE);
     job.awaitRunning(AT_ONCE);
 
     cluster.failOver();
     assertNotSame("who leads again has a new scheduler", first, cluster.scheduler());
     awaitRecovery(job);
-    job.letEnd(16);
-    job.awaitRunning(MAPS - 16);
+    job.letEnd(2 + 2 * AT_ONCE);
+    job.awaitRunning(MAPS - 2 - 2 * AT_ONCE);
 
     cluster.stopActiveAndFailOver();
     CLUSTER.cluster().awaitNodes(4);

@@ -5,6 +5,7 @@ import static org.junit.Assert.assertTrue;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.cluster.Node;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -16,20 +17,22 @@ import org.junit.rules.TestRule;
  * the shim's own tests lose nodes and engines on every version.
  */
 public class FaultsTest {
-  /** Three end, seven more fill the cluster, and the rest waits. */
-  private static final int MAPS = 12;
+  /** Two end, four more fill the cluster, and the rest waits. */
+  private static final int MAPS = 8;
 
   @ClassRule
   public static final ClusterRule CLUSTER =
       new ClusterRule(
-          MiniCluster.named("faults").engineConfiguration("{\"testing\": {\"faults\": true}}"));
+          MiniCluster.named("faults").engineConfiguration("{\"testing\": {\"faults\": true}}")
+              // A node has room for one map beside the ApplicationMaster.
+              .set(YarnConfiguration.NM_PMEM_MB, "1536"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
   /** Returns a job of which some maps are done, others run, and some wait for a container. */
   private static GatedJob jobInItsMiddle(String name) throws Exception {
     GatedJob job = new GatedJob(CLUSTER, name, MAPS);
-    job.letEnd(3);
+    job.letEnd(2);
     job.awaitRunning(4);
     return job;
   }
@@ -71,6 +74,6 @@ public class FaultsTest {
     job.finish();
     job.assertNothingRanTwice();
     // The new engine serves later jobs, too.
-    new GatedJob(CLUSTER, "after-panic", 3).finish();
+    new GatedJob(CLUSTER, "after-panic", 1).finish();
   }
 }

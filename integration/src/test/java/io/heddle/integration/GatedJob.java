@@ -28,7 +28,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
  * lets them, and seven of them fill the cluster. Injects no fault.
  */
 final class GatedJob {
-  private static final int REDUCES = 2;
+  private static final int REDUCES = 1;
 
   private final ClusterRule cluster;
   private final Corpus corpus;

@@ -65,7 +65,7 @@ public class LabelsTest {
       String id = nodes().get(node).nodeManager().getNMContext().getNodeId().toString();
       command("-replaceLabelsOnNode", id + "=gpu");
     }
-    GatedJob borrower = submit("bob", "borrower", 12);
+    GatedJob borrower = submit("bob", "borrower", 8);
     Await.until(
         "both labelled nodes are lent", ClusterRule.JOB_SECONDS, () -> onLabelled(borrower) == 4);
     assertTrue(CLUSTER.applications().masterHost(borrower.id()) + " has no label",

@@ -119,7 +119,7 @@ public class LinksTest {
   public void nodesTellWhatTheySend() throws Exception {
     configure(MEASURED);
     List<Long> before = awaitSent(null);
-    Job job = Traffic.submit("measured", "ann", 8, 2);
+    Job job = Traffic.submit("measured", "ann", 4, 2);
     CLUSTER.assertSucceeds(job);
     Map<String, Long> byHost = new TreeMap<>();
     Topology.HOSTS.forEach(host -> byHost.put(host, 0L));

@@ -25,6 +25,8 @@ public class SwitchTest {
   /** Six tasks fill the cluster beside two ApplicationMasters: bob's, and alice's. */
   private static final int HELD = 2;
   private static final int SLOTS = 4;
+  /** Changes between two grants: an odd number, as every second change goes to the same preset. */
+  private static final int GRANT = 3;
   /** Changes between two failovers. */
   private static final int TERM = 16;
 
@@ -50,7 +52,7 @@ public class SwitchTest {
   @Test
   public void everyPresetChangesIntoEveryOtherUnderLoad() throws Exception {
     List<String> changes = changes();
-    int maps = changes.size() / 2 + 8;
+    int maps = changes.size() / GRANT + 8;
     // His tasks run to the end of the test, so they come before others hold every slot.
     GatedJob bob = new GatedJob(CLUSTER, "bob", "held", HELD, conf -> {
       conf.set(MRJobConfig.QUEUE_NAME, "root.team.bob");
@@ -63,7 +65,7 @@ public class SwitchTest {
     for (int number = 1; number <= changes.size(); number++) {
       String preset = changes.get(number - 1);
       change(preset, number + ": to " + preset);
-      if (number % 2 == 0) {
+      if (number % GRANT == 0) {
         // Its slot goes to the next map, by the policy that has just come.
         alice.letEnd(++ended);
       }

@@ -21,6 +21,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobStatus;
+import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
@@ -85,7 +86,7 @@ public class TenantsTest {
   /** The audit compares its asks meanwhile; the rule {@link #afterEach} counts lost engines. */
   @Test
   public void anAskForMillionsOfContainersLosesNoEngine() throws Exception {
-    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("bulk/in"), 3, 50, 14);
+    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("bulk/in"), 1, 50, 14);
     try (BulkAsk bulk = new BulkAsk(CLUSTER.configuration(), "mallory", "default")) {
       int granted = 0;
       for (int count : new int[] {2_000_000, Integer.MAX_VALUE}) {
@@ -122,20 +123,21 @@ public class TenantsTest {
   @Test
   public void killedJobGivesItsResourcesToTheOthers() throws Exception {
     Corpus corpus =
-        Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("killed/in"), 24, 10, 12);
+        Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("killed/in"), 12, 10, 12);
     Corpus small = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("survivor/in"), 2, 50, 13);
     Configuration slow = CLUSTER.configuration();
     slow.setInt(TextJobs.MAP_PAUSE_MS, 600_000);
+    slow.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
     Path nowhere = ClusterRule.path("killed/out");
     Job hog =
         JobClient.submit(
             "erin", () -> TextJobs.upperCase(slow, "hog", corpus.folder(), nowhere));
     Applications applications = CLUSTER.applications();
     ApplicationId hogId = JobClient.applicationId(hog.getJobID());
-    // It asks for 24 maps, and the cluster has room for 16 containers: others must wait.
+    // It asks for 12 maps, and the cluster has room for seven beside its master: others must wait.
     Await.until(
         "the hog runs on most of the cluster", Await.SECONDS,
-        () -> applications.containers(hogId) >= 12);
+        () -> applications.containers(hogId) >= 7);
     if (ClusterRule.isHeddle()) {
       // What `yarn application -status` prints.
       Await.until(

@@ -63,7 +63,7 @@ public class TeraSortTest {
 
   @Test
   public void mapOnlyJob() throws Exception {
-    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("maps/in"), 4, 200, 2);
+    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("maps/in"), 2, 200, 2);
     Path output = ClusterRule.path("maps/out");
     Configuration conf = CLUSTER.configuration();
     Job job =

@@ -73,6 +73,7 @@ use crate::words::ids::{
 };
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, LedgerBatch};
+use offer::Roomy;
 use preemption::Starving;
 use reservation::Rest;
 use serde_json::Value;
@@ -168,8 +169,8 @@ pub struct Engine {
     news: Vec<JobId>,
     /// The latest decisions about each job. No decision depends on them.
     trace: Trace,
-    /// The node at which the next walk over nodes with room begins.
-    offer_from: u32,
+    /// Nodes that may have room, for offers.
+    roomy: Roomy,
     /// Counts of grants and evictions, for reports. No decision depends on them.
     totals: Totals,
     /// The job or node that the engine works on, for panics. No decision depends on it.
@@ -218,7 +219,7 @@ impl Engine {
             headroom_from: 0,
             news: Vec::new(),
             trace,
-            offer_from: 0,
+            roomy: Roomy::default(),
             totals: Totals::default(),
             subject: Cell::new(None),
             now: 0,

@@ -146,6 +146,7 @@ impl Engine {
                 engine.cluster.add_node(facts);
             });
         }
+        self.roomy.add(facts.node);
         self.nodes_changed();
     }
 
@@ -167,6 +168,7 @@ impl Engine {
         if relabelled {
             self.relabel_containers(facts.node, facts.partition);
         }
+        self.roomy.add(facts.node);
         self.nodes_changed();
     }
 

@@ -55,7 +55,9 @@ impl Engine {
         };
         node.facts.free = free;
         node.free = free - pending;
-        node.facts.schedulable
+        let schedulable = node.facts.schedulable;
+        self.roomy.add(id);
+        schedulable
     }
 
     /// Grants containers for the known room of a node.

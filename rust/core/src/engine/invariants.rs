@@ -6,7 +6,7 @@ use super::Engine;
 use super::partitions::may_be_lent;
 use crate::backlog::Entry;
 use crate::model::by_label::ByLabel;
-use crate::model::cluster::LabelRoom;
+use crate::model::cluster::{LabelRoom, Node};
 use crate::model::job::{Ask, Container, Standing};
 use crate::model::queue::Queue;
 use crate::model::share_tree::ShareTree;
@@ -28,7 +28,8 @@ impl Engine {
         self.check_backlog()?;
         self.check_places()?;
         self.check_classes()?;
-        self.check_notes()
+        self.check_notes()?;
+        self.check_roomy()
     }
 
     /// The notes of each job agree with it, or are due to be renewed.
@@ -56,6 +57,19 @@ impl Engine {
                 .iter()
                 .map(|grant| (grant.job, &grant.container)),
         )
+    }
+
+    /// Offers find every node with room.
+    fn check_roomy(&self) -> Result<(), String> {
+        let least = &self.setup.minimum_allocation;
+        let missed = |node: &&Node| {
+            let has_room = node.facts.schedulable && least.fits_in(&node.free);
+            has_room && !self.roomy.contains(node.facts.node)
+        };
+        match self.cluster.nodes().find(missed) {
+            Some(node) => Err(format!("offers miss the room of {:?}", node.facts.node)),
+            None => Ok(()),
+        }
     }
 
     /// Containers on nodes = containers on jobs = containers in all, and no node gives out more

@@ -9,44 +9,110 @@ use crate::words::event::Decision;
 use crate::words::ids::{JobId, NodeId};
 use crate::words::resource::Resource;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-/// The most nodes that one offer chooses, looks at in the walk, and visits: it holds up whoever
-/// asks next.
-const NODES_MAX: usize = 64;
-const LOOKED_AT_MAX: u32 = 256;
+/// The most nodes that one offer looks at for the job's hosts, looks at beside them, and visits,
+/// and the most containers that it grants: it holds up whoever asks next.
+const LOOKED_AT_MAX: usize = 256;
 const VISITS_MAX: u32 = 64;
+const GRANTS_MAX: usize = 64;
 /// After this many visits in a row that grant nothing, the room is kept for others or for later.
-const VAIN_MAX: u32 = 4;
+const VAIN_MAX: usize = 4;
+
+/// Every node whose room grew since an offer last found that it has none. A full cluster thus costs
+/// an offer no walk over its nodes, and a report costs the setting of a bit.
+#[derive(Debug, Default)]
+pub(super) struct Roomy {
+    bits: Vec<u64>,
+    /// The node at which the next walk begins: nodes get their turns in a circle.
+    from: u32,
+}
+
+impl Roomy {
+    pub(super) fn add(&mut self, node: NodeId) {
+        let word = node.index() / 64;
+        if self.bits.len() <= word {
+            self.bits.resize(word + 1, 0);
+        }
+        self.bits[word] |= 1 << (node.0 % 64);
+    }
+
+    fn remove(&mut self, node: NodeId) {
+        self.bits[node.index() / 64] &= !(1 << (node.0 % 64));
+    }
+
+    pub(super) fn contains(&self, node: NodeId) -> bool {
+        let word = self.bits.get(node.index() / 64);
+        word.is_some_and(|bits| bits & 1 << (node.0 % 64) != 0)
+    }
+
+    /// Its nodes in order of number, in a circle from where the next walk begins.
+    fn around(&self) -> impl Iterator<Item = NodeId> {
+        let from = self.from;
+        let later = self.range(from..u32::MAX);
+        later.chain(self.range(0..from))
+    }
+
+    fn range(&self, range: Range<u32>) -> impl Iterator<Item = NodeId> {
+        let first = range.start / 64;
+        let words = self.bits.iter().enumerate().skip(first as usize);
+        words
+            .flat_map(|(word, bits)| Bits(*bits).map(move |bit| word as u32 * 64 + bit))
+            .skip_while(move |node| *node < range.start)
+            .take_while(move |node| *node < range.end)
+            .map(NodeId)
+    }
+}
+
+/// The numbers of the bits that are set, in order.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let bit = self.0.trailing_zeros();
+        self.0 &= self.0.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    }
+}
 
 impl Engine {
-    /// Visits nodes that have room for the job's asks, those of its hosts first. Each gets one
-    /// container a round, so that a wave spreads as it would over reports.
+    /// Visits nodes that have room for the job's asks, those of its hosts first. Each gets what its
+    /// report would give it; where that is bounded, it is visited again after the others.
     pub(super) fn offer(&mut self, id: JobId, decisions_max: usize, decisions: &mut Vec<Decision>) {
         self.settle();
-        if self.cluster.job(id).is_none() {
+        let Some(job) = self.cluster.job(id) else {
             return self.ignore("unknown job", &id);
-        }
-        let mut nodes = self.nodes_with_room(id);
+        };
+        let Some(least) = least(job) else {
+            return;
+        };
+        let end = decisions.len() + GRANTS_MAX;
+        let mut nodes = self.candidates(job, &least);
         let (mut visits, mut vain) = (0, 0);
         while !nodes.is_empty() {
             let mut next = Vec::new();
             for node in nodes {
-                if visits == VISITS_MAX || vain == VAIN_MAX || !self.has_asks(id) {
+                let left = end.saturating_sub(decisions.len());
+                if left == 0 || visits == VISITS_MAX || vain == VAIN_MAX || !self.has_asks(id) {
                     return;
                 }
                 if decisions.len() >= decisions_max {
                     self.cut = true;
                     return;
                 }
+                self.roomy.from = node.0 + 1;
+                if !self.has_room(node, &least) {
+                    continue;
+                }
                 visits += 1;
-                let before = decisions.len();
-                self.visit(node, 1, decisions_max, decisions);
-                match decisions.len() > before {
-                    true => {
-                        vain = 0;
-                        next.push(node);
-                    }
-                    false => vain += 1,
+                self.visit(node, left as u32, decisions_max, decisions);
+                if end.saturating_sub(decisions.len()) < left {
+                    vain = 0;
+                    next.push(node);
+                } else {
+                    vain += 1;
                 }
             }
             nodes = next;
@@ -60,48 +126,37 @@ impl Engine {
         })
     }
 
-    /// The nodes that have room for an ask of the job: those of the hosts that it names in order of
-    /// number, then others from where the last walk ended.
-    fn nodes_with_room(&mut self, id: JobId) -> Vec<NodeId> {
-        let Some(job) = self.cluster.job(id).filter(|job| job.runnable) else {
-            return Vec::new();
-        };
-        // Not ask by ask: one ApplicationMaster may have thousands, and others wait meanwhile.
-        let Some(least) = least(job) else {
-            return Vec::new();
-        };
-        let has_room = |node: &&Node| node.facts.schedulable && least.fits_in(&node.free);
+    /// The nodes to look at: those of the hosts that the job names and that have room, in order of
+    /// number, then others from the one after the last that was looked at.
+    fn candidates(&self, job: &Job, least: &Resource) -> Vec<NodeId> {
+        let has_room = |node: &&Node| least.fits_in(&node.free);
         let named: BTreeSet<NodeId> = job
             .pending()
             .flat_map(|ask| ask.rows.iter())
             .filter(|(_, row)| row.count > 0)
             .flat_map(|(place, _)| self.cluster.nodes_of(*place))
-            .take(LOOKED_AT_MAX as usize)
+            .take(LOOKED_AT_MAX)
             .filter(|id| self.cluster.node(*id).as_ref().is_some_and(has_room))
-            .take(NODES_MAX)
             .collect();
-        let mut nodes: Vec<NodeId> = named.iter().copied().collect();
-        let end = self.cluster.nodes_end();
-        let mut at = self.offer_from;
-        for _ in 0..end.min(LOOKED_AT_MAX) {
-            if nodes.len() >= NODES_MAX {
-                break;
-            }
-            at = if at >= end { 0 } else { at };
-            let node = NodeId(at);
-            at += 1;
-            let fits = self.cluster.node(node).as_ref().is_some_and(has_room);
-            if fits && !named.contains(&node) {
-                nodes.push(node);
-            }
+        let others = self.roomy.around().take(LOOKED_AT_MAX);
+        let others = others.filter(|node| !named.contains(node));
+        named.iter().copied().chain(others).collect()
+    }
+
+    /// Whether a node has the least of each resource. Forgets one without room for a container.
+    fn has_room(&mut self, id: NodeId, least: &Resource) -> bool {
+        let node = self.cluster.node(id).filter(|node| node.facts.schedulable);
+        let free = node.map(|node| node.free);
+        if !free.is_some_and(|free| self.setup.minimum_allocation.fits_in(&free)) {
+            self.roomy.remove(id);
         }
-        self.offer_from = at;
-        nodes
+        free.is_some_and(|free| least.fits_in(&free))
     }
 }
 
 /// The least of each resource that any pending ask of the job wants. A node without it has room for
-/// none of them; whether a node with it has is the visit's to find out.
+/// none of them; whether a node with it has is the visit's to find out. Not ask by ask: one
+/// ApplicationMaster may have thousands, and others wait meanwhile.
 fn least(job: &Job) -> Option<Resource> {
     let sizes = job.pending().map(|ask| ask.facts.resource);
     sizes.reduce(|one, other| one.component_min(&other))

@@ -264,11 +264,6 @@ impl Cluster {
         self.hosts.get(&host).into_iter().flatten().copied()
     }
 
-    /// One past the largest number that a node has had.
-    pub(crate) fn nodes_end(&self) -> u32 {
-        self.nodes.len() as u32
-    }
-
     pub(crate) fn clear_slots(&mut self) {
         for node in self.nodes.iter_mut().flatten() {
             node.running = [0; POOLS];

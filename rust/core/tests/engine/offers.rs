@@ -32,20 +32,60 @@ fn fifo() -> Value {
     json!({"policy": "fifo", "heartbeat_fill": 1.0})
 }
 
+/// A node gets what its report would give it, and the next wave goes to the next node.
 #[test]
-fn a_wave_is_granted_at_once_and_spread() {
-    let (mut host, nodes) = host(fifo(), 4, 8);
+fn a_wave_is_granted_at_once_on_nodes_in_turn() {
+    let (mut host, nodes) = host(fifo(), 4, 4);
     let queue = host.queue("u", None);
     host.job(0, queue);
     let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 6, 1_024))]);
-    let of = |node: u32| granted.iter().filter(|(_, at)| *at == node).count();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|i| (0, nodes[i]));
+    assert_eq!(granted, [a, a, a, a, b, b]);
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 9, 1_024))]);
+    assert_eq!(granted, [c, c, c, c, d, d, d, d, b]);
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 2, 1_024))]);
+    assert_eq!(granted, [b], "the last room");
+}
+
+/// Where a report gives one container, an offer spreads a wave over nodes.
+#[test]
+fn bounds_of_reports_hold_for_each_visit() {
+    let config = json!({"policy": "fifo", "heartbeat_fill": 0.1});
+    let (mut host, nodes) = host(config, 4, 8);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 6, 1_024))]);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|i| (0, nodes[i]));
+    assert_eq!(granted, [a, b, c, d, a, b]);
+}
+
+/// An offer looks at 256 nodes at most, but never again at those that it found full.
+#[test]
+fn room_is_found_among_many_full_nodes() {
+    let least = json!({"memory-mb": 1_024, "vcores": 1});
+    let setup = json!({"config": fifo(), "minimum_allocation": least});
+    let mut host = Host::from_setup(&setup);
+    let nodes: Vec<u32> = (0..1_000).map(|rack| host.node(rack, 2_048, 2)).collect();
+    let room = |node: u32, memory: i64| Event::Room {
+        node: NodeId(node),
+        free: Resource::new(memory, 2),
+    };
+    let full: Vec<Event> = nodes.iter().map(|node| room(*node, 1_023)).collect();
+    host.step(&full);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let ask = |count| Event::Ask(plain_ask(0, 0, count, 1_024));
+    host.step(&[room(900, 1_024)]);
+    for look in 1..4 {
+        assert_eq!(offered(&mut host, 0, &[ask(1)]), [], "look {look}");
+    }
+    assert_eq!(offered(&mut host, 0, &[ask(1)]), [(0, 900)], "in look 4");
+    let both = [room(63, 1_024), room(64, 1_024), ask(2)];
+    assert_eq!(offered(&mut host, 0, &both), [(0, 63), (0, 64)], "at once");
     assert_eq!(
-        nodes.iter().map(|node| of(*node)).collect::<Vec<_>>(),
-        [2, 2, 1, 1]
+        offered(&mut host, 0, &[room(999, 1_024), ask(1)]),
+        [(0, 999)]
     );
-    // The next wave begins where the walk ended, which is at the first node again.
-    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 1, 1_024))]);
-    assert_eq!(granted, [(0, nodes[0])]);
 }
 
 #[test]

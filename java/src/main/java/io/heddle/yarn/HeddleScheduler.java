@@ -79,7 +79,7 @@ import org.slf4j.LoggerFactory;
  * </table>
  *
  * <p>AM heartbeats take only an attempt's lock, unless they release containers; {@link Offers} try
- * the scheduler's, and do not wait for it. YARN's reads for RPC and web take none.
+ * the scheduler's for a short time. YARN's reads for RPC and web take none.
  */
 public class HeddleScheduler extends ClientOperations implements Configurable {
   /** The interval of the tick, in ms. */
@@ -114,7 +114,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private final Failures failures = new Failures();
   private volatile boolean started;
   // Whether the root's available resources are out of date; guarded by the write lock.
-  private boolean availableStale;
+  boolean availableStale;
   // Whether any AM ever requested a change of a container, which is rare.
   private volatile boolean updatesSeen;
 
@@ -568,12 +568,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       if (attempt.isStopped()) {
         return EMPTY_ALLOCATION;
       }
+      attempt.correctStaleAsks(rows);
+      boolean asksMore = offers.concern(attempt, rows);
       if (!rows.isEmpty()) {
-        attempt.correctStaleAsks(rows);
         attempt.updateResourceRequests(rows);
       }
       attempt.updateBlacklist(blacklistAdditions, blacklistRemovals);
-      if (rows.isEmpty() || !offers.on()) {
+      if (!asksMore) {
         return attempt.takeAllocation(getClock().getTime());
       }
     } finally {

@@ -4,19 +4,25 @@ import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.ResourceCodec;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.PendingAsk;
+import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
  * Asks the engine for grants at the moment when an AM asks, not only when a node reports. The
  * engine chooses the nodes and decides as on their reports. The AM waits for the scheduler's lock
- * only as long as an event takes: while a thread keeps it for longer, its ask is served at a report
- * as ever.
+ * only as long as an event takes: while a thread keeps it for longer, or many AMs ask, its ask is
+ * served at a report.
  */
 final class Offers {
   static final String PROPERTY = "heddle.immediate-grants.enable";
@@ -26,6 +32,10 @@ final class Offers {
    * when the ResourceManager asks for its ApplicationMaster's container.
    */
   private static final int LOCK_WAIT_MS = 50;
+  /** Most AMs that wait for the lock: reports wait behind them. */
+  private static final int WAITING_MAX = 8;
+  /** Most asks tried in a second: on a busy cluster reports do less work for each container. */
+  static final int ASKS_MAX = 100;
   /** Largest number of frames of grants for one ask. */
   private static final int ROUNDS_MAX = 8;
   /** Largest number of nodes whose room is told with one ask. */
@@ -39,6 +49,10 @@ final class Offers {
   private final EngineBooks books;
   private final RMContext rmContext;
   private final HeddleScheduler scheduler;
+  private final AtomicInteger waiting = new AtomicInteger();
+  private final AtomicInteger tried = new AtomicInteger();
+  // The second of which asks are counted. Two threads may begin it, which admits a few more.
+  private volatile long second;
   // Nodes that reported other room than the engine knows while no job waited; guarded by the
   // scheduler's write lock.
   private final Set<HeddleNode> untold = new LinkedHashSet<>();
@@ -56,8 +70,23 @@ final class Offers {
     this.scheduler = scheduler;
   }
 
-  boolean on() {
-    return on;
+  /**
+   * Returns whether rows ask for more than before. AMs repeat what they still want, and lower it
+   * with every container: the room for that is found at reports.
+   */
+  boolean concern(HeddleAppAttempt attempt, List<ResourceRequest> rows) {
+    for (int i = 0; on && i < rows.size(); i++) {
+      ResourceRequest row = rows.get(i);
+      if (row.getNumContainers() > 0 && ResourceRequest.isAnyLocation(row.getResourceName())) {
+        PendingAsk before =
+            attempt.getPendingAsk(SchedulerRequestKey.create(row), row.getResourceName());
+        if (row.getNumContainers() > before.getCount()
+            || !row.getCapability().equals(before.getPerAllocationResource())) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   /** Returns whether nodes may still bring back containers that ran before a restart. */
@@ -105,7 +134,7 @@ final class Offers {
   }
 
   private void offer(HeddleAppAttempt attempt) {
-    if (!tryLock()) {
+    if (!admitted(Time.monotonicNow() / 1000) || !tryLock()) {
       return;
     }
     try {
@@ -121,8 +150,8 @@ final class Offers {
           break;
         }
       }
-      // No event follows that would: the cluster may be idle otherwise.
-      scheduler.updateAvailable();
+      // For the next event; on an otherwise idle cluster the next tick.
+      scheduler.availableStale = true;
     } catch (Throwable e) {
       // The asks are in the books: a report serves them.
       scheduler.caught("an offer to " + attempt.getApplicationAttemptId(), e);
@@ -131,12 +160,27 @@ final class Offers {
     }
   }
 
+  /** Returns whether one more ask may be tried in this second. */
+  boolean admitted(long now) {
+    if (second != now) {
+      second = now;
+      tried.set(0);
+    }
+    return tried.incrementAndGet() <= ASKS_MAX;
+  }
+
   private boolean tryLock() {
+    if (writeLock.tryLock()) {
+      return true;
+    }
     try {
-      return writeLock.tryLock(LOCK_WAIT_MS, TimeUnit.MILLISECONDS);
+      return waiting.incrementAndGet() <= WAITING_MAX
+          && writeLock.tryLock(LOCK_WAIT_MS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
+    } finally {
+      waiting.decrementAndGet();
     }
   }
 

@@ -26,17 +26,14 @@ import org.junit.rules.TestRule;
 
 /**
  * What depends on the version of MapReduce: its client's hints and its ApplicationMaster's asks.
- * All output is verified, and the engine's journal is replayed, with immediate grants in it: all
- * other clusters grant when nodes report. TeraSortTest has jobs of other
+ * All output is verified, and the engine's journal is replayed. TeraSortTest has jobs of other
  * shapes, TenantsTest many users at once; FaultsTest and FailoverTest have faults of the cluster
  * and the engine.
  */
 public class MapReduceTest {
   private static final ReplayedJournal JOURNAL = new ReplayedJournal("map-reduce");
   private static final ClusterRule CLUSTER =
-      new ClusterRule(
-          JOURNAL.record(MiniCluster.named("map-reduce"))
-              .set("heddle.immediate-grants.enable", "true"));
+      new ClusterRule(JOURNAL.record(MiniCluster.named("map-reduce")));
 
   /** The journal is replayed when the cluster has stopped. */
   @ClassRule

@@ -60,7 +60,7 @@ final class Offers {
   Offers(Configuration configuration, Lock writeLock, Engine engine, EngineBooks books,
       DirtyAttempts dirty, ResourceCodec resources, RMContext rmContext,
       HeddleScheduler scheduler) {
-    this.on = configuration.getBoolean(PROPERTY, false);
+    this.on = configuration.getBoolean(PROPERTY, true);
     this.writeLock = writeLock;
     this.engine = engine;
     this.dirty = dirty;

@@ -6,6 +6,7 @@ import static io.heddle.yarn.TestCluster.ask;
 import static io.heddle.yarn.TestCluster.fetch;
 import static io.heddle.yarn.TestCluster.onHost;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
@@ -32,7 +33,7 @@ public class OffersTest {
   private static Configuration offering() throws Exception {
     Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0,"
         + " \"delay\": {\"node_wait_ms\": 3600000, \"rack_wait_ms\": 3600000}}");
-    conf.setBoolean(Offers.PROPERTY, true);
+    conf.unset(Offers.PROPERTY); // It is on by default.
     return conf;
   }
 
@@ -46,13 +47,18 @@ public class OffersTest {
     assertEquals("without a report", node.getNodeId(), attempt.getMasterContainer().getNodeId());
     MockAM am = cluster.rm.sendAMLaunched(attempt.getAppAttemptId());
     am.registerAppAttempt();
+    // The dispatcher has the lock while it handles what this began.
+    cluster.rm.drainEvents();
     return am;
   }
 
   /** Asks once, and returns what the same answer has. */
-  private static List<Container> at(MockAM am, List<ResourceRequest> rows)
-      throws Exception {
+  private static List<Container> at(MockAM am, List<ResourceRequest> rows) throws Exception {
     return ask(am, rows).getAllocatedContainers();
+  }
+
+  private static List<Container> at(MockAM am, ResourceRequest row) throws Exception {
+    return at(am, Collections.singletonList(row));
   }
 
   @Test
@@ -63,10 +69,11 @@ public class OffersTest {
       MockAM am = run(cluster, first);
       List<Container> got = ask(am, any(1, GB, 4)).getAllocatedContainers();
       assertEquals(4, got.size());
-      assertEquals("spread over both", 2, got.stream()
-          .filter(one -> one.getNodeId().equals(second.getNodeId())).count());
+      assertTrue("it is the second node's turn", got.stream()
+          .allMatch(one -> one.getNodeId().equals(second.getNodeId())));
       assertEquals("what has been granted is not granted again", 0, fetch(am).size());
       QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
+      cluster.tick();
       assertEquals("as operators see it", 16 * GB - root.getAllocatedMB(),
           root.getAvailableMB());
       cluster.heartbeat();
@@ -76,8 +83,10 @@ public class OffersTest {
   }
 
   @Test
-  public void itIsOffUnlessItIsConfigured() throws Exception {
-    try (TestCluster cluster = new TestCluster()) {
+  public void itCanBeOff() throws Exception {
+    Configuration conf = offering();
+    conf.setBoolean(Offers.PROPERTY, false);
+    try (TestCluster cluster = new TestCluster(conf)) {
       MockAM am = cluster.run("alice", cluster.node("a1", 8 * GB));
       assertEquals(0, ask(am, any(1, GB, 4)).getAllocatedContainers().size());
       cluster.heartbeat();
@@ -102,6 +111,24 @@ public class OffersTest {
       }
       cluster.completed(asked, got.get(0));
       assertEquals("by the report of the end", 1, fetch(am).size());
+    }
+  }
+
+  /** AMs repeat what they still want, and lower it with every container. */
+  @Test
+  public void onlyNewAsksAreTried() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 4 * GB);
+      MockAM am = run(cluster, first);
+      assertEquals("the node is full", 3, at(am, any(1, GB, 5)).size());
+      long frames = cluster.scheduler.engine.frames();
+      assertEquals(0, at(am, any(1, GB, 2)).size());
+      assertEquals(0, at(am, any(1, GB, 1)).size());
+      assertEquals("without a step", frames, cluster.scheduler.engine.frames());
+      at(am, any(1, GB, 2));
+      assertEquals("one more", frames + 1, cluster.scheduler.engine.frames());
+      at(am, any(1, 2 * GB, 2));
+      assertEquals("as many, but larger", frames + 2, cluster.scheduler.engine.frames());
     }
   }
 
@@ -197,6 +224,16 @@ public class OffersTest {
       }
       fail("no ask was served although the lock was let go while it waited");
     }
+  }
+
+  @Test
+  public void onlyTheFirstAsksOfASecondAreTried() {
+    Offers offers = new Offers(new Configuration(false), null, null, null, null, null, null, null);
+    for (int ask = 0; ask < Offers.ASKS_MAX; ask++) {
+      assertTrue("ask " + ask, offers.admitted(7));
+    }
+    assertFalse(offers.admitted(7));
+    assertTrue("in the next second", offers.admitted(8));
   }
 
   private interface Waiting {

@@ -76,7 +76,7 @@ public final class TestCluster implements AutoCloseable {
     scheduler = (HeddleScheduler) rm.getResourceScheduler();
   }
 
-  /** Returns a configuration with this heddle.json, in which only tests make ticks. */
+  /** Returns a configuration with this heddle.json: only ticks and reports of tests decide. */
   public static Configuration conf(String heddleJson) throws IOException {
     // Metrics are static in Hadoop; each test starts from 0.
     QueueMetrics.clearQueueMetrics();
@@ -96,6 +96,7 @@ public final class TestCluster implements AutoCloseable {
     conf.set("yarn.node-attribute.fs-store.root-dir",
         new File(System.getProperty("java.io.tmpdir"), "node-attribute").toURI().toString());
     conf.setLong(HeddleScheduler.TICK_PROPERTY, 3_600_000);
+    conf.setBoolean(Offers.PROPERTY, false);
     conf.setLong(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_SCHEDULING_WAIT_MS, 0);
     conf.set(ConfigFile.FILE_PROPERTY, write(heddleJson).getPath());
     return conf;

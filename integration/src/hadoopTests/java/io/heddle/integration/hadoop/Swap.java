@@ -45,6 +45,8 @@ final class Swap {
     conf.set("heddle.queues.from", kind);
     // As Hadoop's own tests have it for the Fair Scheduler: tests report a node once and wait.
     conf.set("heddle.tick-ms", "10");
+    // Tests look for grants after a report, as stock schedulers make them.
+    conf.set("heddle.immediate-grants.enable", "false");
     // The default of the Fair Scheduler; Heddle fills a node unless a file says otherwise.
     conf.setBooleanIfUnset("yarn.scheduler.fair.assignmultiple", false);
     return conf;

@@ -122,7 +122,7 @@ final class BenchOptions {
     Options options = new Options();
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
     options.addOption(valued("schedulers", "LIST", "of stub, fair, fair-rec, capacity, "
-        + "capacity-rec, capacity-async, heddle, heddle-immediate, heddle-untraced, "
+        + "capacity-rec, capacity-async, heddle, heddle-reports, heddle-untraced, "
         + "heddle-journal, heddle-shadow, heddle-api; -rec and -journal record; default " + ALL));
     options.addOption(valued("policy", "NAME", "Heddle's policy, of " + HeddlePolicy.labels()
         + "; default " + HeddlePolicy.DEFAULT.label + ", which is fair between queues and first "

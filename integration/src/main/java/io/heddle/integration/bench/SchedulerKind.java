@@ -122,8 +122,9 @@ enum SchedulerKind {
   },
 
   /**
-   * Heddle with the chosen policy; a heartbeat may fill the node. The thread of its tick sleeps
-   * like the others' update threads: the driver's update() is the tick.
+   * Heddle with the chosen policy, which grants new asks at once; a heartbeat may fill the node.
+   * The thread of its tick sleeps like the others' update threads: the driver's update() is the
+   * tick.
    */
   HEDDLE("heddle", "io.heddle.yarn.HeddleScheduler") {
     @Override
@@ -143,13 +144,13 @@ enum SchedulerKind {
     }
   },
 
-  /** Heddle with immediate grants, which every ask tries, to measure the cost. */
-  HEDDLE_IMMEDIATE("heddle-immediate", "io.heddle.yarn.HeddleScheduler") {
+  /** Heddle without immediate grants, to measure what these cost. */
+  HEDDLE_REPORTS("heddle-reports", "io.heddle.yarn.HeddleScheduler") {
     @Override
     void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
         throws IOException {
       configureHeddle(conf, shape, policy, folder, json -> {});
-      conf.setBoolean("heddle.immediate-grants.enable", true);
+      conf.setBoolean("heddle.immediate-grants.enable", false);
     }
   },
 

@@ -102,8 +102,6 @@ final class StormCluster implements AutoCloseable {
     // The storm's own thread ticks, so that it can pause everything to compare the books.
     conf.setInt(HeddleScheduler.TICK_PROPERTY, Integer.MAX_VALUE);
     conf.setLong(HeddleScheduler.AUDIT_PROPERTY, 250);
-    // More ways for a grant to be made: by any thread that asks.
-    conf.setBoolean("heddle.immediate-grants.enable", true);
     return conf;
   }
 

@@ -1,6 +1,6 @@
 //! The time of ticks, heartbeats, pages and a reload on a large and full cluster: 10,000 nodes,
-//! 5,000 queues, 20,000 jobs. The scheduler's lock is held for as long. Prints a digest of all decisions
-//! too: a change that only makes ticks faster leaves it as it is.
+//! 5,000 queues, 20,000 jobs. The scheduler's lock is held for as long. Prints a digest of all
+//! decisions too: a change that only makes ticks faster leaves it as it is.
 
 use super::common::{host_of, plain_ask, rack_place, row};
 use super::presets::node;

@@ -255,7 +255,10 @@ impl Engine {
             self.subject.set(subject::of(event));
             self.apply(event, decisions_max, decisions);
             self.note_news(event);
-            if matches!(event, Event::Heartbeat { .. } | Event::Tick) {
+            if matches!(
+                event,
+                Event::Heartbeat { .. } | Event::Offer(_) | Event::Tick
+            ) {
                 self.keep_reduces(decisions_max, decisions);
             }
         }

@@ -55,8 +55,10 @@ impl Engine {
         };
         node.facts.free = free;
         node.free = free - pending;
-        let schedulable = node.facts.schedulable;
-        self.roomy.add(id);
+        let (schedulable, free) = (node.facts.schedulable, node.free);
+        if schedulable && self.setup.minimum_allocation.fits_in(&free) {
+            self.roomy.add(id);
+        }
         schedulable
     }
 

@@ -154,8 +154,10 @@ impl Engine {
             })
             .collect();
         let is_found = |id: &JobId| {
-            let want = self.cluster.want(*id);
-            let has_text = want.and_then(|want| seen.get(&want.queue));
+            let has_text = self
+                .cluster
+                .queue_of(*id)
+                .and_then(|queue| seen.get(&queue));
             id.0 >= wanted.from
                 && has_text.is_some_and(|has_text| *has_text || wanted.matching.contains(&id.0))
         };

@@ -11,16 +11,16 @@ use crate::words::resource::Resource;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The most nodes that one offer looks at for the job's hosts, looks at beside them, and visits,
-/// and the most containers that it grants: it holds up whoever asks next.
+/// Bounds of one offer, which holds up the next ask: the nodes of the job's hosts and the others
+/// that it looks at (each), those that it visits, and the containers that it grants.
 const LOOKED_AT_MAX: usize = 256;
-const VISITS_MAX: u32 = 64;
+const VISITS_MAX: usize = 64;
 const GRANTS_MAX: usize = 64;
 /// After this many visits in a row that grant nothing, the room is kept for others or for later.
 const VAIN_MAX: usize = 4;
 
-/// Every node whose room grew since an offer last found that it has none. A full cluster thus costs
-/// an offer no walk over its nodes, and a report costs the setting of a bit.
+/// Every node that may have room: those that reported some since an offer last found that it has
+/// none. A full cluster thus costs an offer no walk over its nodes.
 #[derive(Debug, Default)]
 pub(super) struct Roomy {
     bits: Vec<u64>,
@@ -79,43 +79,40 @@ impl Iterator for Bits {
 
 impl Engine {
     /// Visits nodes that have room for the job's asks, those of its hosts first. Each gets what its
-    /// report would give it; where that is bounded, it is visited again after the others.
+    /// report would give it, and no more: the limits of a report hold for an offer as well.
     pub(super) fn offer(&mut self, id: JobId, decisions_max: usize, decisions: &mut Vec<Decision>) {
         self.settle();
         let Some(job) = self.cluster.job(id) else {
             return self.ignore("unknown job", &id);
         };
-        let Some(least) = least(job) else {
+        let Some(least) = least(job).filter(|_| self.has_asks(id)) else {
             return;
         };
+        let named = self.named_nodes(job, &least);
+        let others = self.roomy.around().take(LOOKED_AT_MAX);
+        let others: Vec<NodeId> = others.filter(|node| !named.contains(node)).collect();
+        let turns = others.iter().map(|node| (*node, true));
         let end = decisions.len() + GRANTS_MAX;
-        let mut nodes = self.candidates(job, &least);
         let (mut visits, mut vain) = (0, 0);
-        while !nodes.is_empty() {
-            let mut next = Vec::new();
-            for node in nodes {
-                let left = end.saturating_sub(decisions.len());
-                if left == 0 || visits == VISITS_MAX || vain == VAIN_MAX || !self.has_asks(id) {
-                    return;
-                }
-                if decisions.len() >= decisions_max {
-                    self.cut = true;
-                    return;
-                }
-                self.roomy.from = node.0 + 1;
-                if !self.has_room(node, &least) {
-                    continue;
-                }
-                visits += 1;
-                self.visit(node, left as u32, decisions_max, decisions);
-                if end.saturating_sub(decisions.len()) < left {
-                    vain = 0;
-                    next.push(node);
-                } else {
-                    vain += 1;
-                }
+        for (node, in_turn) in named.iter().map(|node| (*node, false)).chain(turns) {
+            let left = end.saturating_sub(decisions.len());
+            if left == 0 || visits == VISITS_MAX || vain == VAIN_MAX || !self.has_asks(id) {
+                return;
             }
-            nodes = next;
+            if decisions.len() >= decisions_max {
+                self.cut = true;
+                return;
+            }
+            if in_turn {
+                self.roomy.from = node.0 + 1;
+            }
+            if !self.has_room(node, &least) || !self.may_serve(node, id) {
+                continue;
+            }
+            visits += 1;
+            self.visit(node, left as u32, decisions_max, decisions);
+            let granted = end.saturating_sub(decisions.len()) < left;
+            vain = if granted { 0 } else { vain + 1 };
         }
     }
 
@@ -126,21 +123,29 @@ impl Engine {
         })
     }
 
-    /// The nodes to look at: those of the hosts that the job names and that have room, in order of
-    /// number, then others from the one after the last that was looked at.
-    fn candidates(&self, job: &Job, least: &Resource) -> Vec<NodeId> {
+    /// The nodes with room of the hosts that the job names.
+    fn named_nodes(&self, job: &Job, least: &Resource) -> BTreeSet<NodeId> {
         let has_room = |node: &&Node| least.fits_in(&node.free);
-        let named: BTreeSet<NodeId> = job
-            .pending()
+        job.pending()
             .flat_map(|ask| ask.rows.iter())
             .filter(|(_, row)| row.count > 0)
+            .take(LOOKED_AT_MAX)
             .flat_map(|(place, _)| self.cluster.nodes_of(*place))
             .take(LOOKED_AT_MAX)
             .filter(|id| self.cluster.node(*id).as_ref().is_some_and(has_room))
-            .collect();
-        let others = self.roomy.around().take(LOOKED_AT_MAX);
-        let others = others.filter(|node| !named.contains(node));
-        named.iter().copied().chain(others).collect()
+            .collect()
+    }
+
+    /// Whether the job may get anything there: a node of another label, or one that is held for
+    /// another job, has room, but a visit would be in vain.
+    fn may_serve(&self, id: NodeId, job: JobId) -> bool {
+        let (Some(node), Some(job)) = (self.cluster.node(id), self.cluster.job(job)) else {
+            return false;
+        };
+        let reservation = self.reservations.get(&id);
+        let label = node.facts.partition;
+        reservation.is_none_or(|held| held.job == job.facts.job)
+            && (self.lends(node) || job.pending().any(|ask| ask.facts.partition == label))
     }
 
     /// Whether a node has the least of each resource. Forgets one without room for a container.

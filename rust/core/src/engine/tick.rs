@@ -188,10 +188,10 @@ impl Engine {
     }
 
     /// Tells jobs with news the headroom without which their masters would kill reduces before the
-    /// next tick. Runs after a heartbeat, which ends a host's frame: the answer that brings an
-    /// ApplicationMaster the news then brings it the headroom too. Not with the news itself: a job
-    /// may be gone some events later. Not at the end of a step: it must not matter where a host
-    /// cuts steps.
+    /// next tick. Runs after a heartbeat or an offer, which end a host's frame: the answer that
+    /// brings an ApplicationMaster the news then brings it the headroom too. Not with the news
+    /// itself: a job may be gone some events later. Not at the end of a step: it must not matter
+    /// where a host cuts steps.
     pub(super) fn keep_reduces(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         // Taken out of self, and put back for its memory and with the jobs still to be told.
         let mut news = std::mem::take(&mut self.news);

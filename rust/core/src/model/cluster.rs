@@ -9,7 +9,7 @@ use super::noted::{Noted, Want};
 use super::queue::Queues;
 use super::tally::Tallies;
 use crate::words::event::NodeFacts;
-use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId, QueueId};
 use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
@@ -131,6 +131,12 @@ impl Cluster {
     pub(crate) fn want(&self, id: JobId) -> Option<Want> {
         let kept = self.noted.current(id).copied();
         kept.or_else(|| self.job(id).map(Want::of))
+    }
+
+    /// The queue of a job; reads its record only if it changed.
+    pub(crate) fn queue_of(&self, id: JobId) -> Option<QueueId> {
+        let kept = self.noted.current(id).map(|want| want.queue);
+        kept.or_else(|| self.job(id).map(|job| job.facts.queue))
     }
 
     /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By

@@ -31,6 +31,7 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.journal.bytes-max",
     "heddle.journal.path",
     "heddle.journal.renew-interval-ms",
+    "heddle.link-check.enable",
     "heddle.native.path",
     "heddle.nm-poll.enable",
     "heddle.nm-poll.interval-ms",

@@ -1,8 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.LinkCheck;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
@@ -17,26 +19,40 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  * themselves, and the copies are made if that happens. Called with the attempt's write lock.
  */
 final class AskRows {
+  private static final boolean TESTED = LinkCheck.onTestedHadoop();
+
   private AskRows() {}
 
   /** Returns whether YARN lowers these rows in that way; a job can choose another class. */
   static boolean isCommon(AppPlacementAllocator<?> allocator) {
-    return allocator.getClass() == LocalityAppPlacementAllocator.class;
+    return TESTED && allocator.getClass() == LocalityAppPlacementAllocator.class;
   }
 
-  /** Lowers the rows of a grant; returns them, the narrowest first. */
-  static ResourceRequest[] lower(AppSchedulingInfo info, SchedulerRequestKey key,
-      Map<String, ResourceRequest> rows, NodeType type, HeddleNode node) {
-    ResourceRequest[] lowered = new ResourceRequest[3 - type.getIndex()];
+  /** Returns the rows that a grant lowers, the narrowest first. */
+  static ResourceRequest[] of(Map<String, ResourceRequest> rows, NodeType type, HeddleNode node) {
+    ResourceRequest[] found = new ResourceRequest[3 - type.getIndex()];
     int at = 0;
     if (type == NodeType.NODE_LOCAL) {
-      lowered[at++] = lower(rows, node.getNodeName());
+      found[at++] = Objects.requireNonNull(rows.get(node.getNodeName()), "a row of the host");
     }
     if (type != NodeType.OFF_SWITCH) {
-      lowered[at++] = lower(rows, node.getRackName());
+      found[at++] = Objects.requireNonNull(rows.get(node.getRackName()), "a row of the rack");
     }
-    ResourceRequest any = lower(rows, ResourceRequest.ANY);
-    lowered[at] = any;
+    found[at] = Objects.requireNonNull(rows.get(ResourceRequest.ANY), "a row for any node");
+    return found;
+  }
+
+  /** Lowers them. Readers without the attempt's lock may see some of them lowered. */
+  static void lower(AppSchedulingInfo info, SchedulerRequestKey key,
+      Map<String, ResourceRequest> rows, ResourceRequest[] found) {
+    for (ResourceRequest row : found) {
+      int left = row.getNumContainers() - 1;
+      row.setNumContainers(left);
+      if (left == 0) {
+        rows.remove(row.getResourceName());
+      }
+    }
+    ResourceRequest any = found[found.length - 1];
     if (any.getNumContainers() == 0) {
       info.getSchedulerKeys().remove(key);
       info.checkForDeactivation();
@@ -45,17 +61,6 @@ final class AskRows {
       }
     }
     info.decPendingResource(any.getNodeLabelExpression(), any.getCapability());
-    return lowered;
-  }
-
-  private static ResourceRequest lower(Map<String, ResourceRequest> rows, String name) {
-    ResourceRequest row = rows.get(name);
-    int left = row.getNumContainers() - 1;
-    row.setNumContainers(left);
-    if (left == 0) {
-      rows.remove(name);
-    }
-    return row;
   }
 
   /** Returns what to ask again for one container. */

@@ -93,7 +93,7 @@ abstract class ClientOperations
 
   /** Made by reflection, a scheduler gets its configuration here, before all else. */
   public void setConf(Configuration configuration) {
-    LinkCheck.run(HeddleScheduler.class);
+    LinkCheck.run(HeddleScheduler.class, configuration.getBoolean(LinkCheck.PROPERTY, true));
     conf = configuration;
   }
 

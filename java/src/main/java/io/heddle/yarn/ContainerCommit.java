@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.LinkCheck;
 import io.heddle.yarn.engine.ContainerKeys;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.FrameLayout;
@@ -37,7 +38,7 @@ final class ContainerCommit {
   /** Result of {@link #check} for a valid grant. */
   private static final int STANDS = 0;
 
-  private final ContainerContext context;
+  private final RMContext context;
   private final EngineBooks books;
   private final Engine engine;
   private final ResourceCodec resources;
@@ -45,7 +46,7 @@ final class ContainerCommit {
   private long refused;
 
   ContainerCommit(RMContext rmContext, EngineBooks books, Engine engine, ResourceCodec resources) {
-    this.context = new ContainerContext(rmContext);
+    this.context = LinkCheck.onTestedHadoop() ? new ContainerContext(rmContext) : rmContext;
     this.books = books;
     this.engine = engine;
     this.resources = resources;
@@ -255,11 +256,14 @@ final class ContainerCommit {
       container.setContainerRequest(update ? null : request);
       return;
     }
-    container.setLowered(AskRows.lower(
-        attempt.info(), ask.key, allocator.getResourceRequests(), type, node));
+    Map<String, ResourceRequest> rows = allocator.getResourceRequests();
+    ResourceRequest[] lowered = AskRows.of(rows, type, node);
+    // Counted first, as YARN does: what fails after it is undone as an end.
     books.containerMetrics().begun(attempt.getQueue().getMetrics(), attempt.getUser(),
         node.getPartition(), container.getNodeLabelExpression(),
         container.getContainer().getResource(), type);
+    AskRows.lower(attempt.info(), ask.key, rows, lowered);
+    container.setLowered(lowered);
   }
 
   /** Guesses the locality asked for, for statistics: ANY and one more row is a rack, two a host. */

@@ -6,6 +6,8 @@ import java.util.List;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Counts beginnings and ends of containers in the metrics of their queues, summed until the end of
@@ -15,6 +17,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
  * <p>Guarded by the scheduler's write lock.
  */
 final class ContainerMetrics {
+  private static final Logger LOG = LoggerFactory.getLogger(ContainerMetrics.class);
   /** Beyond this many different sums, all are counted at once. */
   private static final int SUMS_MAX = 16;
 
@@ -34,21 +37,26 @@ final class ContainerMetrics {
           && asked.equals(otherAsked) && size.equals(otherSize);
     }
 
+    /** Counts it, once: what a failure of YARN's leaves out is not counted again. */
     private void count() {
-      if (ended > 0) {
-        metrics.releaseResources(partition, user, ended, size);
-      }
-      if (begun > 0) {
-        boolean same = partition.equals(asked);
-        metrics.allocateResources(partition, user, begun, size, same);
-        if (!same) {
-          metrics.decrPendingResources(asked, user, begun, size);
-        }
-      }
+      QueueMetrics queue = metrics;
+      Resource each = size;
+      int more = begun;
+      int less = ended;
       metrics = null;
       size = null;
       begun = 0;
       ended = 0;
+      if (less > 0) {
+        queue.releaseResources(partition, user, less, each);
+      }
+      if (more > 0) {
+        boolean same = partition.equals(asked);
+        queue.allocateResources(partition, user, more, each, same);
+        if (!same) {
+          queue.decrPendingResources(asked, user, more, each);
+        }
+      }
     }
   }
 
@@ -92,11 +100,17 @@ final class ContainerMetrics {
     return sum;
   }
 
-  /** Counts all sums now. */
+  /** Counts all sums now. A sum that cannot be counted does not keep others from it. */
   void count() {
-    for (int i = 0; i < used; i++) {
-      sums.get(i).count();
-    }
+    int count = used;
     used = 0;
+    for (int i = 0; i < count; i++) {
+      Sum sum = sums.get(i);
+      try {
+        sum.count();
+      } catch (RuntimeException e) {
+        LOG.error("Cannot count containers of user {} in the queue's metrics", sum.user, e);
+      }
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.LinkCheck;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -8,6 +9,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.token.SecretManager;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
 import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.LogAggregationContext;
 import org.apache.hadoop.yarn.api.records.Token;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
@@ -73,8 +75,9 @@ final class ContainerTokens {
         return false;
       }
     }
-    return rmContext.getContainerTokenSecretManager().getClass()
-        == RMContainerTokenSecretManager.class;
+    return LinkCheck.onTestedHadoop()
+        && rmContext.getContainerTokenSecretManager().getClass()
+            == RMContainerTokenSecretManager.class;
   }
 
   /**
@@ -91,24 +94,38 @@ final class ContainerTokens {
         ? ContainerType.APPLICATION_MASTER : ContainerType.TASK;
     List<Container> pulled = new ArrayList<>(fresh.size());
     List<RMContainer> kept = new ArrayList<>(0);
-    for (RMContainer container : fresh) {
-      Container record = container.getContainer();
-      try {
-        record.setContainerToken(
-            create((HeddleContainer) container, attempt.getUser(), logs, type));
-        record.setAllocationTags(container.getAllocationTags());
-        attempt.updateNMTokens(Collections.singletonList(record));
-      } catch (IllegalArgumentException e) {
-        LOG.error("Cannot make the tokens of {}; its AM gets it later", record.getId(), e);
-        kept.add(container);
-        continue;
+    int at = 0;
+    try {
+      for (; at < fresh.size(); at++) {
+        RMContainer container = fresh.get(at);
+        if (!makeTokens((HeddleContainer) container, attempt, logs, type)) {
+          kept.add(container);
+          continue;
+        }
+        ContainerId id = container.getContainerId();
+        container.handle(new RMContainerEvent(id, RMContainerEventType.ACQUIRED));
+        pulled.add(container.getContainer());
       }
-      container.handle(new RMContainerEvent(record.getId(), RMContainerEventType.ACQUIRED));
-      pulled.add(record);
+    } finally {
+      kept.addAll(fresh.subList(at, fresh.size()));
+      fresh.clear();
+      fresh.addAll(kept);
     }
-    fresh.clear();
-    fresh.addAll(kept);
     return pulled;
+  }
+
+  private boolean makeTokens(HeddleContainer container, HeddleAppAttempt attempt,
+      LogAggregationContext logs, ContainerType type) {
+    Container record = container.getContainer();
+    try {
+      record.setContainerToken(create(container, attempt.getUser(), logs, type));
+      record.setAllocationTags(container.getAllocationTags());
+      attempt.updateNMTokens(Collections.singletonList(record));
+      return true;
+    } catch (IllegalArgumentException e) {
+      LOG.error("Cannot make the tokens of {}; its AM gets it later", record.getId(), e);
+      return false;
+    }
   }
 
   /**

@@ -1,9 +1,11 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.compat.ContainerStates;
+import io.heddle.yarn.compat.LinkCheck;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
@@ -18,7 +20,8 @@ import org.slf4j.LoggerFactory;
  * YARN's {@code handle} writes a line of text for every transition, even if nothing logs it.
  */
 class HeddleContainer extends RMContainerImpl {
-  private static final boolean KNOWN = ContainerStates.known();
+  private static final boolean KNOWN =
+      LinkCheck.onTestedHadoop() && ContainerStates.known();
   private static final Logger YARN = LoggerFactory.getLogger(RMContainerImpl.class);
 
   private final HeddleNode node;
@@ -27,7 +30,7 @@ class HeddleContainer extends RMContainerImpl {
 
   /** A new container of an ask for a label. */
   HeddleContainer(Container container, SchedulerRequestKey ask, String user, HeddleNode node,
-      ContainerContext context, String label) {
+      RMContext context, String label) {
     super(container, ask, container.getId().getApplicationAttemptId(), node.getNodeID(), user,
         context, label);
     this.node = node;

@@ -481,9 +481,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         facts.drainTo(factBooks);
         engine.out().tick();
         engine.step();
+        // Before a queue goes, and its metrics with it.
+        updateAvailable();
         queues.expireIfDue();
         reports.setCluster(getClusterResource(), getMaximumResourceCapability());
-        updateAvailable();
         audit.runIfDue(Time.monotonicNow());
         explanations.askIfDue();
       } finally {

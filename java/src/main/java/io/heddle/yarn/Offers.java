@@ -27,15 +27,21 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 final class Offers {
   static final String PROPERTY = "heddle.immediate-grants.enable";
 
-  /**
-   * An ask often comes while the event before it ends: the one that began the attempt has the lock
-   * when the ResourceManager asks for its ApplicationMaster's container.
-   */
+  /** An AM's thread is its own, so it may wait for an event to end. */
   private static final int LOCK_WAIT_MS = 50;
+  /**
+   * The ask for an ApplicationMaster often comes while the event that began the attempt ends. The
+   * ResourceManager's dispatcher asks, and all of its events wait meanwhile.
+   */
+  private static final int MASTER_LOCK_WAIT_MS = 5;
   /** Most AMs that wait for the lock: reports wait behind them. */
   private static final int WAITING_MAX = 8;
-  /** Most asks tried in a second: on a busy cluster reports do less work for each container. */
-  static final int ASKS_MAX = 100;
+  /**
+   * An ask is tried for each of these, and after a pause {@link #BURST} at once: on a busy cluster
+   * reports do less work for each container.
+   */
+  private static final int ASK_MS = 10;
+  static final int BURST = 10;
   /** Largest number of frames of grants for one ask. */
   private static final int ROUNDS_MAX = 8;
   /** Largest number of nodes whose room is told with one ask. */
@@ -50,9 +56,8 @@ final class Offers {
   private final RMContext rmContext;
   private final HeddleScheduler scheduler;
   private final AtomicInteger waiting = new AtomicInteger();
-  private final AtomicInteger tried = new AtomicInteger();
-  // The second of which asks are counted. Two threads may begin it, which admits a few more.
-  private volatile long second;
+  // When the asks that were tried are paid for, at one for each ASK_MS; written with the lock held.
+  private volatile long paidMs = Long.MIN_VALUE / 2;
   // Nodes that reported other room than the engine knows while no job waited; guarded by the
   // scheduler's write lock.
   private final Set<HeddleNode> untold = new LinkedHashSet<>();
@@ -134,14 +139,19 @@ final class Offers {
   }
 
   private void offer(HeddleAppAttempt attempt) {
-    if (!admitted(Time.monotonicNow() / 1000) || !tryLock()) {
+    long nowMs = Time.monotonicNow();
+    if (!admits(nowMs)
+        || !tryLock(attempt.isWaitingForAMContainer() ? MASTER_LOCK_WAIT_MS : LOCK_WAIT_MS)) {
       return;
     }
     try {
-      if (attempt.job().faults().aside() != null || waitsForNodes()
-          || !engine.ready()) {
+      // An engine that was lost is replaced at reports and ticks: that replays all books.
+      if (attempt.isStopped() || attempt.job().faults().aside() != null || waitsForNodes()
+          || !engine.up()) {
         return;
       }
+      tried(nowMs);
+      scheduler.availableStale = true;
       for (int round = 0; round < ROUNDS_MAX; round++) {
         dirty.writeTo(engine.out());
         tellRooms();
@@ -150,8 +160,8 @@ final class Offers {
           break;
         }
       }
-      // For the next event; on an otherwise idle cluster the next tick.
-      scheduler.availableStale = true;
+      // No event follows that would: the cluster may be idle otherwise.
+      scheduler.updateAvailable();
     } catch (Throwable e) {
       // The asks are in the books: a report serves them.
       scheduler.caught("an offer to " + attempt.getApplicationAttemptId(), e);
@@ -160,22 +170,23 @@ final class Offers {
     }
   }
 
-  /** Returns whether one more ask may be tried in this second. */
-  boolean admitted(long now) {
-    if (second != now) {
-      second = now;
-      tried.set(0);
-    }
-    return tried.incrementAndGet() <= ASKS_MAX;
+  /** Returns whether one more ask may be tried. */
+  boolean admits(long nowMs) {
+    return paidMs - nowMs < BURST * ASK_MS;
   }
 
-  private boolean tryLock() {
+  /** Counts an ask that is tried. */
+  void tried(long nowMs) {
+    paidMs = Math.max(paidMs, nowMs) + ASK_MS;
+  }
+
+  private boolean tryLock(int waitMs) {
     if (writeLock.tryLock()) {
       return true;
     }
     try {
       return waiting.incrementAndGet() <= WAITING_MAX
-          && writeLock.tryLock(LOCK_WAIT_MS, TimeUnit.MILLISECONDS);
+          && writeLock.tryLock(waitMs, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;

@@ -227,13 +227,21 @@ public class OffersTest {
   }
 
   @Test
-  public void onlyTheFirstAsksOfASecondAreTried() {
+  public void aHundredAsksASecondAreTried() {
     Offers offers = new Offers(new Configuration(false), null, null, null, null, null, null, null);
-    for (int ask = 0; ask < Offers.ASKS_MAX; ask++) {
-      assertTrue("ask " + ask, offers.admitted(7));
+    for (int ask = 0; ask < Offers.BURST; ask++) {
+      assertTrue("ask " + ask, offers.admits(7_000));
+      offers.tried(7_000);
     }
-    assertFalse(offers.admitted(7));
-    assertTrue("in the next second", offers.admitted(8));
+    assertFalse("a burst", offers.admits(7_000));
+    int tried = 0;
+    for (long now = 7_001; now <= 8_000; now++) {
+      if (offers.admits(now)) {
+        offers.tried(now);
+        tried++;
+      }
+    }
+    assertEquals(100, tried);
   }
 
   private interface Waiting {

@@ -29,6 +29,8 @@ import org.slf4j.LoggerFactory;
 public final class LinkCheck {
   private static final Logger LOG = LoggerFactory.getLogger(LinkCheck.class);
   private static final String TESTED = "3.3.6, 3.4.3 and 3.5.0";
+  /** In yarn-site.xml; false is the way round a refusal for what no feature in use needs. */
+  public static final String PROPERTY = "heddle.link-check.enable";
   private static final String OURS = "io/heddle/";
   private static final int NAMED_MAX = 10;
   private static boolean passed;
@@ -45,32 +47,47 @@ public final class LinkCheck {
    * Refuses a Hadoop that lacks anything, once in a JVM.
    *
    * @param scheduler the class to begin with
+   * @param refuse false only logs what is missing
    * @throws YarnRuntimeException naming what is missing
    */
-  public static synchronized void run(Class<?> scheduler) {
+  public static synchronized void run(Class<?> scheduler, boolean refuse) {
     if (passed) {
       // A ResourceManager that becomes standby makes a second scheduler in the same JVM.
       return;
     }
     String version = YarnVersionInfo.getVersion();
     LinkCheck check = new LinkCheck(scheduler.getClassLoader());
+    boolean whole = true;
     try {
       check.follow(scheduler);
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Cannot check whether Hadoop {} has all that Heddle uses: {}", version,
-          e.toString());
+      whole = false;
+      LOG.warn("Cannot check whether Hadoop {} has all that Heddle uses", version, e);
     }
     if (check.missing.isEmpty()) {
       check.missing.addAll(Compat.missing());
     }
     if (!check.missing.isEmpty()) {
-      throw refusal(version, check.missing);
+      YarnRuntimeException refusal = refusal(version, check.missing);
+      if (refuse) {
+        throw refusal;
+      }
+      LOG.error("{} is false: {}", PROPERTY, refusal.getMessage());
+      whole = false;
     }
     if (!isTested(version)) {
-      LOG.warn("Heddle {} is not tested with Hadoop {}, but with {}. All classes and members that"
-          + " it uses are there", FrameLayout.BUILD_VERSION, version, TESTED);
+      LOG.warn("Heddle {} is not tested with Hadoop {}, but with {}{}", FrameLayout.BUILD_VERSION,
+          version, TESTED, whole ? ". All classes and members that it uses are there" : "");
     }
     passed = true;
+  }
+
+  /**
+   * Returns whether this is one of the tested versions. Only there does the shim do work in the
+   * place of YARN's own methods: their bodies may differ elsewhere, which no look-up shows.
+   */
+  public static boolean onTestedHadoop() {
+    return isTested(YarnVersionInfo.getVersion());
   }
 
   static boolean isTested(String version) {
@@ -91,7 +108,8 @@ public final class LinkCheck {
         "This is Hadoop " + version + ". It lacks what Heddle "
             + FrameLayout.BUILD_VERSION + " uses: " + names + ". Heddle is tested with Hadoop "
             + TESTED + ": run one of them, or set yarn.resourcemanager.scheduler.class to"
-            + " another scheduler");
+            + " another scheduler. " + PROPERTY + " set to false starts Heddle all the same; what"
+            + " uses a missing member then fails when it runs");
   }
 
   /** Checks a class of Heddle's and all that it leads to; returns what is missing. */
@@ -180,7 +198,8 @@ public final class LinkCheck {
       String each = next.remove();
       ClassFile parent = file(each);
       if (parent == null) {
-        return; // Missing as a class.
+        missing.add(readable(each));
+        return;
       }
       next.addAll(parent.parents);
       for (Map.Entry<String, Integer> member : parent.members.entrySet()) {
@@ -221,6 +240,8 @@ public final class LinkCheck {
     if (!files.containsKey(name)) {
       try (InputStream in = loader.getResourceAsStream(name + ".class")) {
         files.put(name, in == null ? null : new ClassFile(in));
+      } catch (RuntimeException e) {
+        throw new IOException("cannot read the class file of " + readable(name), e);
       }
     }
     return files.get(name);

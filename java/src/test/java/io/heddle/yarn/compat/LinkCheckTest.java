@@ -2,6 +2,7 @@ package io.heddle.yarn.compat;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
 import io.heddle.yarn.HeddleScheduler;
 import io.heddle.yarn.TestCluster;
@@ -142,6 +143,17 @@ public class LinkCheckTest {
   }
 
   @Test
+  public void aFileThatIsCutShortIsNamed() throws Exception {
+    byte[] whole = new Change().of(SchedulerNode.class);
+    try {
+      missing(SchedulerNode.class, Arrays.copyOf(whole, whole.length / 2));
+      fail("half of a class file was read");
+    } catch (IOException e) {
+      assertTrue(e.getMessage(), e.getMessage().endsWith(SchedulerNode.class.getName()));
+    }
+  }
+
+  @Test
   public void tenAreNamedAndTheOthersCounted() {
     Set<String> names = new TreeSet<>();
     for (char name = 'a'; name < 'm'; name++) {
@@ -171,7 +183,7 @@ public class LinkCheckTest {
     Path folder = Files.createTempDirectory("heddle-vendor");
     Path output = folder.resolve("output");
     Files.write(folder.resolve("yarn-version-info.properties"),
-        "version=3.1.1.7.1.7.0-551\n".getBytes(StandardCharsets.UTF_8));
+        "version=3.9.0-vendor\n".getBytes(StandardCharsets.UTF_8));
     if (node != null) {
       Path file = folder.resolve(fileOf(SchedulerNode.class));
       Files.createDirectories(file.getParent());
@@ -195,7 +207,7 @@ public class LinkCheckTest {
     int at = text.indexOf("It does not: ");
     assertTrue(text, at >= 0);
     String message = text.substring(at);
-    for (String part : new String[] {"This is Hadoop 3.1.1.7.1.7.0-551. It lacks",
+    for (String part : new String[] {"This is Hadoop 3.9.0-vendor. It lacks",
         "SchedulerNode." + USED, "3.3.6, 3.4.3 and 3.5.0",
         "yarn.resourcemanager.scheduler.class"}) {
       assertTrue(message, message.contains(part));
@@ -206,6 +218,6 @@ public class LinkCheckTest {
   public void anUnknownVersionWithAllMembersStartsWithAWarning() throws Exception {
     String text = start(null);
     assertTrue(text, text.contains("It runs io.heddle"));
-    assertEquals(text, 2, text.split("is not tested with Hadoop 3.1.1.7.1.7.0-551").length);
+    assertEquals(text, 2, text.split("is not tested with Hadoop 3.9.0-vendor").length);
   }
 }

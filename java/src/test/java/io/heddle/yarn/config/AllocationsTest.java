@@ -40,8 +40,8 @@ import org.junit.rules.TemporaryFolder;
 /**
  * Tests the allocations file on the Java side: when it is read, the effect of a change on a running
  * cluster, and messages about a file that cannot be used. Tests of its content are in rust/core.
- * The clock is a number, which also gives files their dates. Newest Hadoop only: Heddle itself reads
- * the file.
+ * The clock is a number, which also gives files their dates. Newest Hadoop only: Heddle itself
+ * reads the file.
  */
 public class AllocationsTest {
   /** A time in 2001, before any file of a test was written. */

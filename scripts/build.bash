@@ -9,7 +9,7 @@ SHORT_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 
 # Prints the options of every JVM. Java 8 reads no file of options and has no modules to open.
 jvm_options() {
-    if [ -f "$JAVA_HOME/lib/rt.jar" ]; then
+    if [ ! -f "$JAVA_HOME/lib/modules" ]; then
         grep -v '^#\|^--add-opens' "$ROOT/$JVM_OPTIONS"
     else
         echo "@$ROOT/$JVM_OPTIONS"
@@ -98,9 +98,11 @@ make_class_archive() {
     local lists=$ROOT/build/run/class-lists-$1
     rm -rf "$lists"
     mkdir -p "$lists"
-    CLASS_LISTS=$lists "${@:2}" || return
-    dump_class_archive "$1" "$lists" || echo "no class archive for Hadoop $1"
+    local code=0
+    CLASS_LISTS=$lists "${@:2}" || code=$?
+    [ $code -ne 0 ] || dump_class_archive "$1" "$lists" || echo "no class archive for Hadoop $1"
     rm -rf "$lists"
+    return $code
 }
 
 # dump_class_archive HADOOP LISTS

@@ -16,6 +16,7 @@ EMULATED_TESTS='\.engine\.(FrameTest|JournalReplayTest|NumbersTest)$|\.AskTest$'
 
 part_platforms() {
     [ "$1" ] && return
+    await_early_steps
     if [ "$(uname -m)" = "$OTHER_ARCH" ]; then
         say "platforms: only x86_64 emulates $OTHER_ARCH, this machine is one: left out"
         return
@@ -55,7 +56,7 @@ shim_on_java_step() {
         mapfile -t classes < <(printf '%s\n' "${classes[@]}" | grep -Ev "$NOT_ON_JAVA_11")
     printf '%s\t' "platforms: shim on Java $1${3:+, $3}, Hadoop $2" "$name" count_junit \
         on_java "$1" "${3:--}" run_junit java "$2" "$name"
-    for_version java "$2" '' "${classes[@]}" | paste -sd '\t'
+    for_version java "$2" all "${classes[@]}" | paste -sd '\t'
 }
 
 # on_java VERSION ARCH COMMAND...: an ARCH of - is this machine's.

@@ -20,8 +20,8 @@ LANES=${HEDDLE_TEST_LANES:-3}
 SPARE_LANES=2
 SPARE_IDLE=30
 SPARE_WINDOW_S=8
-# Each may need this much.
-SPARE_MEMORY_KB=4000000
+# Each may need this much, and the one before it may still grow.
+SPARE_MEMORY_KB=8000000
 # The logs of steps that take minutes.
 LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|LinksTest|readme-|java-|ReverseAdaptiveTest|TenantsTest|FaultsTest|FederationTest'
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
@@ -31,9 +31,9 @@ queued_steps=
 # The test whose cluster and job load the classes of the archives. Where an archive is missing, it
 # runs before the queue, and makes it.
 ARCHIVED_CLASS=io.heddle.integration.FactsTest
-# Its steps: their names, and their processes.
+# The names of its steps, and the process in which they run one after another.
 early_steps=()
-early_processes=()
+early_process=
 # What is_idle has seen: when, and the idle and all ticks of the processors until then.
 idle_before=()
 
@@ -250,21 +250,35 @@ await_lane() {
 # is left for another step.
 is_idle() {
     local user nice system idle waiting irq softirq stolen all then=("${idle_before[@]}")
-    [ $((SECONDS - ${then[0]:-0})) -ge $SPARE_WINDOW_S ] || return 1
+    local age=$((SECONDS - ${then[0]:-0}))
+    [ $age -ge $SPARE_WINDOW_S ] || return 1
     read -r _ user nice system idle waiting irq softirq stolen _ </proc/stat
     all=$((user + nice + system + idle + waiting + irq + softirq + stolen))
     idle_before=("$SECONDS" "$idle" "$all")
-    [ "${then[2]:-}" ] && [ $((100 * (idle - then[1]))) -ge $((SPARE_IDLE * (all - then[2]))) ] \
+    # After a time with all lanes in use, the window begins now.
+    [ "${then[2]:-}" ] && [ $age -lt $((2 * SPARE_WINDOW_S)) ] && [ $((100 * (idle - then[1]))) -ge $((SPARE_IDLE * (all - then[2]))) ] \
         && [ "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)" -ge $SPARE_MEMORY_KB ]
 }
 
 # in_lane LINE: starts one step in the background.
 in_lane() {
+    local counts
+    counts=$(counts_file "$1")
+    step_in_lane "$1" "$counts" &
+}
+
+# counts_file LINE: prints the path of a step's counts. They count if the lane dies without a result.
+counts_file() {
     local name
     name=$(cut -f 2 <<<"$1")
-    # Counts if the lane dies without a result.
     printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
-    step_in_lane "$1" "$LOGS/$name.counts" &
+    printf '%s' "$LOGS/$name.counts"
+}
+
+# in_turn LINE...: runs steps one after another.
+in_turn() {
+    local line
+    for line; do step_in_lane "$line" "$(counts_file "$line")"; done
 }
 
 # step_in_lane LINE FILE: runs one step; leaves "PASSED FAILED" and its line of the summary in FILE.
@@ -377,7 +391,7 @@ part_integration() {
     export HEDDLE_TEZ
     HEDDLE_ROUTER=$(cat build/classpath/router.txt)
     export HEDDLE_ROUTER
-    case "${class:-${TEST_ALL:+SparkTest}}" in *Spark*Test | *FederationTest)
+    case "${class:-${TEST_ALL:+SparkTest}}" in *Spark*Test | *GrantsTest | *FederationTest)
         need_packages python3:python3 venv:python3-venv
         HEDDLE_SPARK=$(scripts/pyspark) || true
         export HEDDLE_SPARK
@@ -386,7 +400,7 @@ part_integration() {
     HEDDLE_SLS_SAMPLES=$(<build/classpath/sls-samples.txt)
     export HEDDLE_SLS_SAMPLES
     start_class_archives "$class" "$@"
-    for step in "${early_processes[@]}"; do wait "$step" || true; done
+    await_early_steps
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
             step=${name##*.}
@@ -400,7 +414,7 @@ part_integration() {
 # start_class_archives CLASS HADOOP...: makes those that are missing beside other steps, which do
 # not wait for heartbeats as a cluster does. One CLASS alone starts too few JVMs to be worth one.
 start_class_archives() {
-    local class=$1 hadoop line name=${ARCHIVED_CLASS##*.}
+    local class=$1 hadoop line lines=() name=${ARCHIVED_CLASS##*.}
     shift
     [ ! "$class" ] && [ ${#early_steps[@]} -eq 0 ] || return 0
     mkdir -p "$LOGS"
@@ -410,11 +424,18 @@ start_class_archives() {
         [ ! -f "$(class_archive "$hadoop")" ] || continue
         line=$(printf '%s\t' "$name: Hadoop $hadoop" "$name-$hadoop" count_junit \
             make_class_archive "$hadoop" run_junit integration "$hadoop" "$name-$hadoop")
-        in_lane "$line$ARCHIVED_CLASS"
+        lines+=("$line$ARCHIVED_CLASS")
         early_steps+=("$name-$hadoop")
-        early_processes+=($!)
     done
+    [ ${#lines[@]} -gt 0 ] || return 0
+    # Each before any runs: one that is never reached counts as failed.
+    for line in "${lines[@]}"; do counts_file "$line" >/dev/null; done
+    in_turn "${lines[@]}" &
+    early_process=$!
 }
+
+# Before the queue, and before what packs the jar again.
+await_early_steps() { [ ! "$early_process" ] || wait "$early_process" || true; }
 
 # Lists the documents whose `./x` commands are run unchanged. Pages with `sh` blocks have part_docs.
 documents() {
@@ -494,6 +515,7 @@ stand_in_for_release() {
 # hours.
 part_soak() {
     [ "$1" ] && return
+    await_early_steps
     test_step 'soak: 20 faults' soak count_exit_code timeout --foreground --kill-after=60 \
         "${HEDDLE_SOAK_TIMEOUT_S:-5400}" ./x soak --faults 20
 }

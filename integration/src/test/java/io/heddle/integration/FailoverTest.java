@@ -3,8 +3,8 @@ package io.heddle.integration;
 import static org.junit.Assert.assertNotSame;
 
 import io.heddle.integration.cluster.MiniCluster;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -18,8 +18,8 @@ public class FailoverTest {
   /** What the cluster has room for: a map on each node, beside the ApplicationMaster on one. */
   private static final int AT_ONCE = 4;
 
-  /** Each leader must grant some: the last one, too, which grants what is left and the reduce. */
-  private static final int MAPS = 12;
+  /** Each leader must grant some: the last one, too, which grants two and the reduce. */
+  private static final int MAPS = 2 + 3 * AT_ONCE + 2;
 
   @ClassRule
   public static final ClusterRule CLUSTER =
@@ -40,20 +40,20 @@ public class FailoverTest {
     MiniCluster cluster = CLUSTER.cluster();
     GatedJob job = new GatedJob(CLUSTER, "failover", MAPS);
     job.letEnd(2);
-    job.awaitRunning(AT_ONCE);
+    job.awaitStarted(2 + AT_ONCE);
     ResourceScheduler first = cluster.scheduler();
 
     cluster.failOver();
     awaitRecovery(job);
     // The running maps end, so the next ones were granted by the second leader.
     job.letEnd(2 + AT_ONCE);
-    job.awaitRunning(AT_ONCE);
+    job.awaitStarted(2 + 2 * AT_ONCE);
 
     cluster.failOver();
     assertNotSame("who leads again has a new scheduler", first, cluster.scheduler());
     awaitRecovery(job);
     job.letEnd(2 + 2 * AT_ONCE);
-    job.awaitRunning(MAPS - 2 - 2 * AT_ONCE);
+    job.awaitStarted(2 + 3 * AT_ONCE);
 
     cluster.stopActiveAndFailOver();
     CLUSTER.cluster().awaitNodes(4);
@@ -64,6 +64,6 @@ public class FailoverTest {
   /** Waits until the new leader knows all nodes and the tasks that kept running. */
   private static void awaitRecovery(GatedJob job) throws Exception {
     CLUSTER.cluster().awaitNodes(4);
-    job.awaitRunning(3);
+    job.awaitRunning(AT_ONCE);
   }
 }

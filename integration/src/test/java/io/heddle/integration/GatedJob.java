@@ -25,11 +25,9 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
  * A word count that stays in its middle for as long as a test wants: maps end only when the test
- * lets them, and seven of them fill the cluster. Injects no fault.
+ * lets them. Injects no fault.
  */
 final class GatedJob {
-  private static final int REDUCES = 1;
-
   private final ClusterRule cluster;
   private final Corpus corpus;
   private final Path output;
@@ -39,7 +37,7 @@ final class GatedJob {
 
   /** Submits the job; none of its maps ends before the test lets it. */
   GatedJob(ClusterRule cluster, String name, int maps) throws Exception {
-    // Two to a node, so that some maps are always left to be granted after a fault.
+    // Large, so that a few fill the cluster and some are left to be granted after a fault.
     this(cluster, "alice", name, maps, conf -> conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024));
   }
 
@@ -67,7 +65,7 @@ final class GatedJob {
                     name,
                     corpus.folder(),
                     output,
-                    conf.getInt(MRJobConfig.NUM_REDUCES, REDUCES)));
+                    conf.getInt(MRJobConfig.NUM_REDUCES, 1)));
   }
 
   /** The cluster that it runs on. */
@@ -117,7 +115,20 @@ final class GatedJob {
         this::describe);
   }
 
-  /** Waits until at least this many tasks run; maps among them wait at the gate. */
+  /**
+   * Waits until this many of its maps have started, those that ended included. Where the others
+   * fill the cluster, every container that was granted then runs.
+   */
+  void awaitStarted(int count) throws Exception {
+    Await.until(
+        count + " maps started", ClusterRule.JOB_SECONDS, () -> gate.started() >= count,
+        this::describe);
+  }
+
+  /**
+   * Waits until at least this many tasks run, maps at the gate among them, by the
+   * ResourceManager's records: one that has ended still counts until its node reports.
+   */
   void awaitRunning(int tasks) throws Exception {
     Applications applications = cluster.applications();
     Await.until(

@@ -34,12 +34,14 @@ public class ReverseAdaptiveTest {
   /** At least so much more than its need a job gets that must run before a load rises. */
   private static final double EARLY_FACTOR = 1.4;
 
+  private static final String NO_LOAD = "[]";
+
   @ClassRule
   public static final ClusterRule CLUSTER =
       new ClusterRule(
           MiniCluster.named("reverse-adaptive")
               .highlyAvailable()
-              .engineConfiguration(configuration("[]")));
+              .engineConfiguration(configuration(NO_LOAD)));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
@@ -75,8 +77,7 @@ public class ReverseAdaptiveTest {
     // slot-seconds: the job needs 62 % of that at every moment, not 27 %, and a larger part the
     // later it begins.
     long risesMs = System.currentTimeMillis() + 120_000;
-    CLUSTER.cluster().configureEngine(configuration("[[0, 0.0], [" + risesMs + ", 0.75]]"));
-    assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
+    configure("[[0, 0.0], [" + risesMs + ", 0.75]]");
     GatedJob early = job("early");
     slots.await("it has more than it would need without the load",
         () -> slots.held(early.id()) - 1 >= EARLY_FACTOR * need(early), far);
@@ -92,7 +93,14 @@ public class ReverseAdaptiveTest {
     far.stop();
     assertEquals("what the neighbour lost", 0, neighbour.ended().size());
     neighbour.stop();
+    // The load would have risen by then.
+    configure(NO_LOAD);
     HeldBack.keepsItsReduceToo(CLUSTER, "reverse-adaptive");
+  }
+
+  private static void configure(String foreignLoad) throws Exception {
+    CLUSTER.cluster().configureEngine(configuration(foreignLoad));
+    assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
   }
 
   private GatedJob job(String name) throws Exception {

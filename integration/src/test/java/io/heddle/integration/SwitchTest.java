@@ -7,8 +7,11 @@ import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.junit.ClassRule;
@@ -22,11 +25,18 @@ import org.junit.rules.TestRule;
  * Newest Hadoop only: nothing here depends on the version.
  */
 public class SwitchTest {
-  /** Six tasks fill the cluster beside two ApplicationMasters: bob's, and alice's. */
+  /**
+   * Also of ApplicationMasters: eight containers fill the cluster, wherever they are. Those are two
+   * masters, and as many tasks of bob's and of alice's as follow.
+   */
+  private static final int CONTAINER_MB = 1024;
   private static final int HELD = 2;
   private static final int SLOTS = 4;
-  /** Changes between two grants: an odd number, as every second change goes to the same preset. */
-  private static final int GRANT = 3;
+  /**
+   * Changes between two grants, beside those of each preset's first time. An odd number, as every
+   * second change goes to the same preset.
+   */
+  private static final int GRANT = 5;
   /** Changes between two failovers. */
   private static final int TERM = 16;
 
@@ -52,26 +62,33 @@ public class SwitchTest {
   @Test
   public void everyPresetChangesIntoEveryOtherUnderLoad() throws Exception {
     List<String> changes = changes();
-    int maps = changes.size() / GRANT + 8;
+    // Some wait even at the end.
+    int maps = changes.size() / GRANT + Policies.presets().size() + 8;
     // His tasks run to the end of the test, so they come before others hold every slot.
     GatedJob bob = new GatedJob(CLUSTER, "bob", "held", HELD, conf -> {
       conf.set(MRJobConfig.QUEUE_NAME, "root.team.bob");
-      conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
+      size(conf);
     });
-    bob.awaitRunning(HELD);
-    GatedJob alice = new GatedJob(CLUSTER, "switched", maps);
+    bob.awaitStarted(HELD);
+    GatedJob alice = new GatedJob(CLUSTER, "alice", "switched", maps, SwitchTest::size);
     alice.letEnd(2);
     int ended = 2;
+    alice.awaitStarted(ended + SLOTS);
+    Set<String> tried = new HashSet<>();
     for (int number = 1; number <= changes.size(); number++) {
       String preset = changes.get(number - 1);
       change(preset, number + ": to " + preset);
-      if (number % GRANT == 0) {
+      if (tried.add(preset) || number % GRANT == 0) {
         // Its slot goes to the next map, by the policy that has just come.
+        int granted = CLUSTER.applications().allocated(alice.id());
         alice.letEnd(++ended);
+        Await.until(number + ": " + preset + " grants", ClusterRule.JOB_SECONDS,
+            () -> CLUSTER.applications().allocated(alice.id()) > granted,
+            () -> CLUSTER.applications().describe(alice.id()));
       }
       if (number % TERM == 0) {
         // A node refuses to start what a ResourceManager granted that no longer leads.
-        alice.awaitRunning(SLOTS);
+        alice.awaitStarted(ended + SLOTS);
         CLUSTER.cluster().failOver();
         CLUSTER.cluster().awaitNodes(4);
         bob.awaitRunning(HELD);
@@ -81,10 +98,16 @@ public class SwitchTest {
     Collections.sort(nanos);
     Slots.measured("%d changes of the policy under load: median %.0f ms, longest %.0f ms",
         nanos.size(), nanos.get(nanos.size() / 2) / 1e6, nanos.get(nanos.size() - 1) / 1e6);
-    bob.finish();
+    // In this order: her held maps could take the room of his reduce.
     alice.finish();
+    bob.finish();
     alice.assertNothingRanTwice();
     bob.assertNothingRanTwice();
+  }
+
+  private static void size(Configuration conf) {
+    conf.setInt(MRJobConfig.MR_AM_VMEM_MB, CONTAINER_MB);
+    conf.setInt(MRJobConfig.MAP_MEMORY_MB, CONTAINER_MB);
   }
 
   /** Returns presets such that each follows each other at least once. */

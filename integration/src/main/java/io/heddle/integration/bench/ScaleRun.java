@@ -1,8 +1,8 @@
 /*
  * One cluster of `./x bench --scale`: its nodes, twice as many applications of three sizes of
- * tasks, and half as many queues, each of one user, who made two of five of them by a submission. A
- * tenth of the nodes have one of two labels, and so have the tasks in a tenth of the queues. Tasks
- * live for up to two minutes of heartbeats and are asked for again.
+ * tasks, and half as many queues. Each belongs to one user. Submissions made two of five. A tenth
+ * of the nodes have one of two labels, and so have the tasks in a tenth of the queues. Tasks live
+ * for up to two minutes of heartbeats and are asked for again.
  *
  * Everything that takes the scheduler's lock is called on one thread, so that the time of a call is
  * the longest that the lock can be held by it. Only ScaleWeb's client asks from another.

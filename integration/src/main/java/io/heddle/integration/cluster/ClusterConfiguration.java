@@ -33,7 +33,8 @@ final class ClusterConfiguration {
    * 1.8, does not know it.
    */
   private static final String TASK_JVM =
-      "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=3 -Xshare:auto"
+      "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=3"
+          + " -Xshare:auto"
           + (System.getProperty("java.specification.version").startsWith("1.")
               ? " " : " --add-opens=java.base/java.lang=ALL-UNNAMED ")
           + System.getProperty(MiniCluster.TASK_OPTIONS_PROPERTY, "");

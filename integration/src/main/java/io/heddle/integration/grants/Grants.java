@@ -180,7 +180,7 @@ public final class Grants {
     return sorted[Quantiles.index(sorted.length, q)];
   }
 
-  /** Names a file for all readings, which is written anew after each cluster. */
+  /** Names a file for all readings, which is written again after each cluster. */
   private void keepIn(Path folder, String options) throws IOException {
     ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
     Files.createDirectories(folder);

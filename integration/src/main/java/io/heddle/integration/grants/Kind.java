@@ -38,7 +38,8 @@ enum Kind {
 
   /** Returns what is missing to run it and what to do, or null. */
   String missing() {
-    return variable == null || System.getenv(variable) != null
+    // Scripts set it to nothing if they could not install it.
+    return variable == null || !System.getenv().getOrDefault(variable, "").trim().isEmpty()
         ? null : "no " + figure + ": " + variable + " is not set; " + remedy;
   }
 

@@ -52,7 +52,13 @@ final class Site implements AutoCloseable {
   }
 
   static Site ofDaemons(String name, Map<String, String> properties) throws Exception {
-    return new Site(Daemons.start(name, properties));
+    Daemons cluster = Daemons.start(name, properties);
+    try {
+      return new Site(cluster);
+    } catch (Exception | Error e) {
+      cluster.close();
+      throw e;
+    }
   }
 
   /** Returns a copy of the clients' configuration. */

@@ -58,9 +58,10 @@ final class SmallJobs implements AutoCloseable {
 
   /** Runs one job to its end; fails unless it succeeded. */
   Times run(Kind kind, String name) throws Exception {
-    WaitMeter meter = new WaitMeter(() -> site.waits(USER));
-    ApplicationReport ended = awaitEnd(submit(kind, new Path(site.root, "out-" + name)));
-    return new Times(ended.getFinishTime() - ended.getStartTime(), meter.stop());
+    try (WaitMeter meter = new WaitMeter(() -> site.waits(USER))) {
+      ApplicationReport ended = awaitEnd(submit(kind, new Path(site.root, "out-" + name)));
+      return new Times(ended.getFinishTime() - ended.getStartTime(), meter.stop());
+    }
   }
 
   private ApplicationId submit(Kind kind, Path output) throws Exception {

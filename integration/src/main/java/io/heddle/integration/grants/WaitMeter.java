@@ -5,8 +5,8 @@ package io.heddle.integration.grants;
 
 import java.util.function.BooleanSupplier;
 
-/** Looks from its creation to {@link #stop}, in a thread of its own. */
-final class WaitMeter {
+/** Looks from its creation to {@link #stop} or {@link #close}, in a thread of its own. */
+final class WaitMeter implements AutoCloseable {
   /** Short beside the second between two reports of a node. */
   private static final int PERIOD_MS = 20;
 
@@ -48,5 +48,16 @@ final class WaitMeter {
       throw failure;
     }
     return waitedNanos / 1e6;
+  }
+
+  /** Stops it without a result: after a failed job, too, it must not ask a cluster that closes. */
+  @Override
+  public void close() {
+    over = true;
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

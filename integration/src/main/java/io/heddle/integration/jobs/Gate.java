@@ -20,6 +20,7 @@ public final class Gate {
   private static final String FOLDER = "heddle.jobs.gate.folder";
   private static final String REDUCES_FOLDER = "heddle.jobs.gate.reduces-folder";
   private static final String ALL = "all";
+  private static final String DRAWN = "drawn";
   /** Long, because every held task asks, for as long as the test holds it. */
   private static final long POLL_MS = 500;
 
@@ -57,6 +58,12 @@ public final class Gate {
     fs.create(permit(folder, ALL), true).close();
   }
 
+  /** Returns how many attempts have started, those that passed included. */
+  public int started() throws IOException {
+    Path drawn = new Path(folder, DRAWN);
+    return fs.exists(drawn) ? fs.listStatus(drawn).length : 0;
+  }
+
   private static Path permit(Path folder, String name) {
     return new Path(folder, "let/" + name);
   }
@@ -87,7 +94,7 @@ public final class Gate {
   /** Draws the next number: HDFS lets only one of several creators of a file succeed. */
   private static int draw(FileSystem fs, Path folder) throws IOException {
     for (int number = 0; ; number++) {
-      Path drawn = new Path(folder, "drawn/" + number);
+      Path drawn = new Path(new Path(folder, DRAWN), String.valueOf(number));
       try {
         fs.create(drawn, false).close();
         return number;

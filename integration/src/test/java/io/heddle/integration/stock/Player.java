@@ -123,6 +123,8 @@ final class Player implements AutoCloseable {
   private Player(Scenario scenario, String scheduler, Configuration conf, long heartbeats)
       throws Exception {
     this.scenario = scenario;
+    // All asks are there before nodes report, as the stock schedulers see them.
+    conf.setBoolean("heddle.immediate-grants.enable", false);
     harness = new RmHarness(scheduler, conf);
     this.scheduler = harness.scheduler;
     submitter = new Submitter(harness);

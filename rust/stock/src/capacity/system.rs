@@ -24,7 +24,8 @@ enum Otherwise {
     Refused(&'static str),
 }
 
-const AT_HEARTBEATS: &str = "containers are placed when nodes report, within a round of heartbeats";
+const AT_HEARTBEATS: &str =
+    "containers are placed when nodes report or jobs ask, within a round of heartbeats";
 const NODES_REPORT: &str = "nodes are taken as they report, in no order of their own";
 const UNDERUTILIZED: &str = "has no effect: preemption for reservations of higher priority is off";
 

@@ -37,7 +37,7 @@ const AM_OF_QUEUE: &str = "am.preemption.";
 
 const NODE_HEARTBEAT: &str = "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms";
 const THRESHOLD_DEFAULT: f64 = 0.8;
-const NO_THREAD: &str = "Heddle schedules when nodes report, and needs no such thread";
+const NO_THREAD: &str = "Heddle schedules when nodes report or jobs ask, and needs no such thread";
 
 /// The properties, with notes for what was read.
 struct Reader<'p, 'r> {

@@ -350,7 +350,7 @@ fn of_cluster(bytes: &mut Unstructured<'_>) -> Result<Event> {
 
 fn of_job(bytes: &mut Unstructured<'_>) -> Result<Event> {
     let id = JobId(word(bytes)?);
-    Ok(match bytes.int_in_range(0..=12u8)? {
+    Ok(match bytes.int_in_range(0..=13u8)? {
         0 => Event::JobAdded(JobFacts {
             priority: word(bytes)? as i32,
             mapreduce: bytes.ratio(3, 4)?,
@@ -387,6 +387,7 @@ fn of_job(bytes: &mut Unstructured<'_>) -> Result<Event> {
             blocks: word(bytes)?,
             bytes: long(bytes)? as u64,
         },
+        9 => Event::Offer(id),
         _ => any_ask(id, bytes)?,
     })
 }

@@ -81,8 +81,11 @@ fn swarm(share: &str) {
         if seeds >= SEEDS {
             // A swarm without activity would pass every check.
             assert!(seen.finished > seeds as usize / 2, "too few jobs are done");
-            let least = seeds as u32 / 2;
-            assert!(seen.refused > least && seen.local > least && seen.remote > least);
+            let activity = [seen.refused, seen.local, seen.remote];
+            assert!(
+                activity.iter().all(|count| *count > 0),
+                "refused, local and remote grants: {activity:?}"
+            );
             assert!(
                 seen.conserved > 10 * seeds,
                 "conservation was hardly ever checked"

@@ -112,6 +112,8 @@ features! {
         limits,
         /// Ids of ended jobs and asks are reused.
         reused_ids,
+        /// The host offers jobs what they ask for, as the shim does for immediate grants.
+        offers,
     }
     hostile {
         /// Asks for 0, 1, a million and 2^31 - 1 containers, tiny ones among them.

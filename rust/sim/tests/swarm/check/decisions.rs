@@ -4,7 +4,8 @@ use crate::host::Grant;
 use crate::host::{HostAsk, HostJob, HostNode};
 use crate::queues::path_up;
 use crate::world::World;
-use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId, PartitionId};
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::{ContainerKey, JobId, Locality, PartitionId};
 use heddle_core::words::keys::{Layout, ShareNodeId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::failure::{Check, Checked, Failure};
@@ -158,7 +159,7 @@ impl World {
     }
 
     /// Checks one grant; the books already contain the grants before it.
-    pub(crate) fn check_grant(&mut self, grant: &Grant, heartbeat: Option<NodeId>) -> Checked {
+    pub(crate) fn check_grant(&mut self, grant: &Grant, last: Option<Event>) -> Checked {
         let wrong = |what: String| {
             let what = format!("grant {grant:?}: {what}");
             Err(Failure::new(Check::Decision, what))
@@ -183,7 +184,13 @@ impl World {
                 "{hindrance:?}; node {:?} has {free:?} free; {:?} {rows:?}",
                 node.facts, ask.facts
             ));
-        } else if heartbeat != Some(grant.node) {
+        }
+        let serves = match last {
+            Some(Event::Heartbeat { node, .. }) => node == grant.node,
+            Some(Event::Offer(_)) => true,
+            _ => false,
+        };
+        if !serves {
             return wrong("this node did not report".to_string());
         } else if grant.locality != ask.locality(&node.facts) {
             return wrong(format!("it is {:?}", ask.locality(&node.facts)));

@@ -6,13 +6,17 @@ use crate::due::Due;
 use crate::host::Grant;
 use crate::master::Allocated;
 use heddle_core::words::event::{Decision, Event, Refusal};
-use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId};
+use heddle_core::words::ids::{ContainerKey, JobId, Locality};
 use heddle_sim::failure::{Check, Checked, Failure};
 
 impl World {
     /// Checks the decisions of a frame and the invariants after it, then executes the decisions.
     /// `heartbeat` is the node that reported at the frame's end, if any.
-    pub(super) fn judge(&mut self, decisions: Vec<Decision>, heartbeat: Option<NodeId>) -> Checked {
+    pub(super) fn judge(&mut self, decisions: Vec<Decision>, last: Option<Event>) -> Checked {
+        let heartbeat = match last {
+            Some(Event::Heartbeat { node, .. }) => Some(node),
+            _ => None,
+        };
         let mut grants = Vec::new();
         let mut undo = Vec::new();
         let mut evicted = Vec::new();
@@ -38,7 +42,7 @@ impl World {
                         places: self.host.places_of(node),
                         asked: self.host.asked(job, ask),
                     };
-                    self.check_grant(&grant, heartbeat)?;
+                    self.check_grant(&grant, last)?;
                     undo.push(self.host.grant(&grant, self.engine_now));
                     grants.push(grant);
                 }

@@ -53,11 +53,7 @@ impl World {
         for event in &frame {
             self.note_answer(event);
         }
-        let heartbeat = match last {
-            Some(Event::Heartbeat { node, .. }) => Some(node),
-            _ => None,
-        };
-        self.judge(decisions, heartbeat)
+        self.judge(decisions, last)
     }
 
     fn step(&mut self, mut events: Vec<Event>, most: usize) -> Checked<Vec<Decision>> {

@@ -156,7 +156,10 @@ impl World {
             self.now + MASTER_HEARTBEAT_MS,
             Due::MasterHeartbeat(job, due_life),
         );
-        self.flush()
+        match self.options.features.offers && self.random.percent(50) {
+            true => self.deliver(Some(Event::Offer(job))),
+            false => self.flush(),
+        }
     }
 
     /// Sends the asks that changed since they were sent last, ignoring the grants since then.

@@ -256,7 +256,8 @@ is_idle() {
     all=$((user + nice + system + idle + waiting + irq + softirq + stolen))
     idle_before=("$SECONDS" "$idle" "$all")
     # After a time with all lanes in use, the window begins now.
-    [ "${then[2]:-}" ] && [ $age -lt $((2 * SPARE_WINDOW_S)) ] && [ $((100 * (idle - then[1]))) -ge $((SPARE_IDLE * (all - then[2]))) ] \
+    [ "${then[2]:-}" ] && [ $age -lt $((2 * SPARE_WINDOW_S)) ] \
+        && [ $((100 * (idle - then[1]))) -ge $((SPARE_IDLE * (all - then[2]))) ] \
         && [ "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)" -ge $SPARE_MEMORY_KB ]
 }
 

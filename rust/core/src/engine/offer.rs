@@ -3,10 +3,11 @@
 //! not have decided: the share, order and place stages pick as always, and may pick another job.
 
 use super::Engine;
+use super::partitions::may_be_lent;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
 use crate::words::event::Decision;
-use crate::words::ids::{JobId, NodeId};
+use crate::words::ids::{JobId, NodeId, PartitionId};
 use crate::words::resource::Resource;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -88,6 +89,7 @@ impl Engine {
         let Some(least) = least(job).filter(|_| self.has_asks(id)) else {
             return;
         };
+        let wanted = Wanted::of(job);
         let named = self.named_nodes(job, &least);
         let others = self.roomy.around().take(LOOKED_AT_MAX);
         let others: Vec<NodeId> = others.filter(|node| !named.contains(node)).collect();
@@ -106,7 +108,7 @@ impl Engine {
             if in_turn {
                 self.roomy.from = node.0 + 1;
             }
-            if !self.has_room(node, &least) || !self.may_serve(node, id) {
+            if !self.has_room(node, &least) || !self.may_serve(node, id, &wanted) {
                 continue;
             }
             visits += 1;
@@ -136,16 +138,19 @@ impl Engine {
             .collect()
     }
 
-    /// Whether the job may get anything there: a node of another label, or one that is held for
-    /// another job, has room, but a visit would be in vain.
-    fn may_serve(&self, id: NodeId, job: JobId) -> bool {
+    /// Whether the job may get anything there. A node of another label, one that the job excludes
+    /// or that has just refused it, and one that is held for another job have room, but a visit
+    /// would be in vain.
+    fn may_serve(&self, id: NodeId, job: JobId, wanted: &Wanted) -> bool {
         let (Some(node), Some(job)) = (self.cluster.node(id), self.cluster.job(job)) else {
             return false;
         };
+        let facts = &node.facts;
         let reservation = self.reservations.get(&id);
-        let label = node.facts.partition;
         reservation.is_none_or(|held| held.job == job.facts.job)
-            && (self.lends(node) || job.pending().any(|ask| ask.facts.partition == label))
+            && (wanted.labels.contains(&facts.partition) || wanted.borrows && self.lends(node))
+            && !job.blacklists(facts.host, facts.rack)
+            && job.refused.get(&id).is_none_or(|until| *until <= self.now)
     }
 
     /// Whether a node has the least of each resource. Forgets one without room for a container.
@@ -156,6 +161,23 @@ impl Engine {
             self.roomy.remove(id);
         }
         free.is_some_and(|free| least.fits_in(&free))
+    }
+}
+
+/// What a job asks for, added up once an offer: it may have thousands of asks.
+struct Wanted {
+    labels: BTreeSet<PartitionId>,
+    /// Whether any ask may have what nodes of other labels lend.
+    borrows: bool,
+}
+
+impl Wanted {
+    fn of(job: &Job) -> Wanted {
+        let asks = || job.pending().map(|ask| &ask.facts);
+        Wanted {
+            labels: asks().map(|facts| facts.partition).collect(),
+            borrows: asks().any(|facts| may_be_lent(facts.partition, facts.am)),
+        }
     }
 }
 

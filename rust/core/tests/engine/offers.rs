@@ -202,7 +202,10 @@ fn offers_stop_at_the_bound_and_go_on() {
 #[test]
 fn nodes_of_other_labels_are_passed_over() {
     let (mut host, _) = host(fifo(), 20, 4);
-    let own = host.labelled_node(20, 4_096, 4, 1);
+    for rack in 20..30 {
+        host.lending_node(rack, 4_096, 4, 2);
+    }
+    let own = host.labelled_node(30, 4_096, 4, 1);
     let queue = host.queue("u", None);
     host.job(0, queue);
     let mut ask = plain_ask(0, 0, 2, 1_024);

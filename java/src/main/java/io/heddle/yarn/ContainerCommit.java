@@ -78,7 +78,7 @@ final class ContainerCommit {
     attempt.getWriteLock().lock();
     try {
       grantLocked(attempt, node, jobId, askId, locality, seq);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | LinkageError e) {
       // Nothing was entered yet: commit() catches its own. The rest of the frame must be read.
       LOG.error("Cannot check grant {} of job {}", seq, jobId, e);
       refuse(jobId, seq, FrameLayout.REASON_OTHER);
@@ -209,7 +209,7 @@ final class ContainerCommit {
       if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
         masterStarts(attempt, node, size);
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | LinkageError e) {
       LOG.error("Cannot commit {} on {}; the grant is taken back", id, node.getNodeID(), e);
       undo(attempt, node, rmContainer);
       refuse(jobId, seq, FrameLayout.REASON_OTHER);
@@ -258,7 +258,7 @@ final class ContainerCommit {
     }
     Map<String, ResourceRequest> rows = allocator.getResourceRequests();
     ResourceRequest[] lowered = AskRows.of(rows, type, node);
-    // Counted first, as YARN does: what fails after it is undone as an end.
+    // Counted before the rows change, as YARN does: what fails after it is undone as an end.
     books.containerMetrics().begun(attempt.getQueue().getMetrics(), attempt.getUser(),
         node.getPartition(), container.getNodeLabelExpression(),
         container.getContainer().getResource(), type);

@@ -97,6 +97,9 @@ final class ContainerMetrics {
     sum.partition = partition;
     sum.asked = asked;
     sum.size = size;
+    // An error may have ended a count in the middle.
+    sum.begun = 0;
+    sum.ended = 0;
     return sum;
   }
 
@@ -108,7 +111,7 @@ final class ContainerMetrics {
       Sum sum = sums.get(i);
       try {
         sum.count();
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | LinkageError e) {
         LOG.error("Cannot count containers of user {} in the queue's metrics", sum.user, e);
       }
     }

@@ -94,38 +94,28 @@ final class ContainerTokens {
         ? ContainerType.APPLICATION_MASTER : ContainerType.TASK;
     List<Container> pulled = new ArrayList<>(fresh.size());
     List<RMContainer> kept = new ArrayList<>(0);
-    int at = 0;
-    try {
-      for (; at < fresh.size(); at++) {
-        RMContainer container = fresh.get(at);
-        if (!makeTokens((HeddleContainer) container, attempt, logs, type)) {
-          kept.add(container);
-          continue;
-        }
+    for (RMContainer container : fresh) {
+      try {
+        makeTokens((HeddleContainer) container, attempt, logs, type);
         ContainerId id = container.getContainerId();
         container.handle(new RMContainerEvent(id, RMContainerEventType.ACQUIRED));
         pulled.add(container.getContainer());
+      } catch (RuntimeException e) {
+        LOG.error("Cannot hand over {}; its AM gets it later", container.getContainerId(), e);
+        kept.add(container);
       }
-    } finally {
-      kept.addAll(fresh.subList(at, fresh.size()));
-      fresh.clear();
-      fresh.addAll(kept);
     }
+    fresh.clear();
+    fresh.addAll(kept);
     return pulled;
   }
 
-  private boolean makeTokens(HeddleContainer container, HeddleAppAttempt attempt,
+  private void makeTokens(HeddleContainer container, HeddleAppAttempt attempt,
       LogAggregationContext logs, ContainerType type) {
     Container record = container.getContainer();
-    try {
-      record.setContainerToken(create(container, attempt.getUser(), logs, type));
-      record.setAllocationTags(container.getAllocationTags());
-      attempt.updateNMTokens(Collections.singletonList(record));
-      return true;
-    } catch (IllegalArgumentException e) {
-      LOG.error("Cannot make the tokens of {}; its AM gets it later", record.getId(), e);
-      return false;
-    }
+    record.setContainerToken(create(container, attempt.getUser(), logs, type));
+    record.setAllocationTags(container.getAllocationTags());
+    attempt.updateNMTokens(Collections.singletonList(record));
   }
 
   /**

@@ -146,8 +146,8 @@ final class Offers {
     }
     try {
       // An engine that was lost is replaced at reports and ticks: that replays all books.
-      if (attempt.isStopped() || attempt.job().faults().aside() != null || waitsForNodes()
-          || !engine.up()) {
+      if (!admits(nowMs) || attempt.isStopped() || attempt.job().faults().aside() != null
+          || waitsForNodes() || !engine.up()) {
         return;
       }
       tried(nowMs);

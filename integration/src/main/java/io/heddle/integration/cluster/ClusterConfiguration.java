@@ -29,8 +29,8 @@ final class ClusterConfiguration {
    * Options of every task and ApplicationMaster JVM. They live for seconds, so the optimizing
    * compiler and a parallel collector cost more than they save, and so does the other compiler for
    * what runs a few hundred times. --add-opens is for Hadoop 3.3.6 on JDK 17: its
-   * ApplicationMaster's Guice reflects into java.lang and fails without it. Java 8, whose version is
-   * 1.8, does not know it.
+   * ApplicationMaster's Guice reflects into java.lang and fails without it. Java 8, whose version
+   * is 1.8, does not know it.
    */
   private static final String TASK_JVM =
       "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=3"

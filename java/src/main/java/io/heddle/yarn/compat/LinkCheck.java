@@ -31,6 +31,7 @@ public final class LinkCheck {
   private static final String TESTED = "3.3.6, 3.4.3 and 3.5.0";
   /** In yarn-site.xml; false is the way round a refusal for what no feature in use needs. */
   public static final String PROPERTY = "heddle.link-check.enable";
+  private static final boolean ON_TESTED = isTested(YarnVersionInfo.getVersion());
   private static final String OURS = "io/heddle/";
   private static final int NAMED_MAX = 10;
   private static boolean passed;
@@ -87,7 +88,7 @@ public final class LinkCheck {
    * place of YARN's own methods: their bodies may differ elsewhere, which no look-up shows.
    */
   public static boolean onTestedHadoop() {
-    return isTested(YarnVersionInfo.getVersion());
+    return ON_TESTED;
   }
 
   static boolean isTested(String version) {

@@ -81,9 +81,9 @@ archive_options() {
     if [ "${CLASS_LISTS:-}" ]; then
         options=("-XX:DumpLoadedClassList=$CLASS_LISTS/%p.txt")
     elif [ -f "$archive" ]; then
-        # At an address of its own choice a JVM would first correct every pointer in the archive.
-        options=("-XX:SharedArchiveFile=$archive" -XX:+UnlockDiagnosticVMOptions
-            -XX:ArchiveRelocationMode=0)
+        # Not -XX:ArchiveRelocationMode=0, which saves correcting its pointers: JDK 17 then crashes
+        # when it links classes of old compilers, such as those of netty 3 in Hadoop 3.3.6.
+        options=("-XX:SharedArchiveFile=$archive")
     else
         return 0
     fi

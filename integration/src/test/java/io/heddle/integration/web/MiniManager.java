@@ -52,6 +52,8 @@ final class MiniManager implements AutoCloseable {
       conf.set(key, "localhost:0");
     }
     conf.set(YarnConfiguration.RM_WEBAPP_ADDRESS, "localhost:" + FreePort.next());
+    // Its nodes report when a test says so, and jobs wait until then.
+    conf.setBoolean("heddle.immediate-grants.enable", false);
     return conf;
   }
 

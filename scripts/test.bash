@@ -452,7 +452,7 @@ readme_commands() {
     done | sed -n 's/^ *\(\$ \)\{0,1\}\(\.\/x [^#]*[^# ]\).*$/\2/p' | sort -u
 }
 
-# Runs each command as it is, so that the documents are true. What this run has already done is
+# Runs each command, so that the documents are true. What this run has already done is
 # skipped. The bench runs its quick form, with few applications except with --all: its figures are
 # not tested. The demo runs its comparison with --all only: it is a second run, and DemoTest tests
 # what it prints.

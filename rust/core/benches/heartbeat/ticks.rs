@@ -40,7 +40,7 @@ struct Load {
 
 /// Ends the name of an order if some jobs are to have goals.
 const WITH_GOALS: &str = "+goals";
-/// One job in so many then has one, so far ahead.
+/// Every tenth job then has one, an hour ahead.
 const GOAL_EVERY: u32 = 10;
 const GOAL_MS: Millis = 3_600_000;
 

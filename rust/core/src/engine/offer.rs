@@ -164,7 +164,7 @@ impl Engine {
     }
 }
 
-/// What a job asks for, added up once an offer: it may have thousands of asks.
+/// The labels that a job asks for. Collected once for each offer: it may have thousands of asks.
 struct Wanted {
     labels: BTreeSet<PartitionId>,
     /// Whether any ask may have what nodes of other labels lend.

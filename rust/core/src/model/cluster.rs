@@ -52,7 +52,7 @@ pub struct Cluster {
     live: Vec<JobId>,
     /// Demand and headroom of each job, for ticks.
     noted: Noted,
-    /// What the jobs of each queue hold and ask for, for reports.
+    /// Sums of usage and demand by queue, for reports.
     tallies: Tallies,
     /// The queues and what they may use.
     pub queues: Queues,
@@ -186,12 +186,12 @@ impl Cluster {
         });
     }
 
-    /// What the jobs of each queue hold and ask for, as of the last `renew_tallies`.
+    /// The sums of usage and demand by queue, as of the last `renew_tallies`.
     pub(crate) fn tallies(&self) -> &Tallies {
         &self.tallies
     }
 
-    /// Brings that up to date.
+    /// Brings the sums up to date.
     pub(crate) fn renew_tallies(&mut self) {
         let jobs = &self.jobs;
         self.tallies

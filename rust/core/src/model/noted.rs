@@ -17,9 +17,44 @@ pub(crate) struct Noted {
     tells: Vec<Tell>,
     /// Places of jobs that have gone.
     free: Vec<u32>,
-    /// The jobs that may have changed since, each once, and by job whether it is among them.
-    changed: Vec<JobId>,
-    is_changed: Vec<bool>,
+    changed: Changed,
+}
+
+/// The jobs that may have changed since the last look at them, each once.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    jobs: Vec<JobId>,
+    /// By job: whether it is among them.
+    has: Vec<bool>,
+}
+
+impl Changed {
+    pub(super) fn add(&mut self, id: JobId) {
+        let at = id.index();
+        if self.has.len() <= at {
+            self.has.resize(at + 1, false);
+        }
+        if !std::mem::replace(&mut self.has[at], true) {
+            self.jobs.push(id);
+        }
+    }
+
+    fn has(&self, id: JobId) -> bool {
+        self.has.get(id.index()).is_some_and(|has| *has)
+    }
+
+    /// Takes them all out. `put_back` keeps the list's memory for the next ones.
+    pub(super) fn take(&mut self) -> Vec<JobId> {
+        for id in &self.jobs {
+            self.has[id.index()] = false;
+        }
+        std::mem::take(&mut self.jobs)
+    }
+
+    pub(super) fn put_back(&mut self, mut taken: Vec<JobId>) {
+        taken.clear();
+        self.jobs = taken;
+    }
 }
 
 /// The demand of a job, and what weighs it against others.
@@ -51,27 +86,19 @@ pub(crate) struct Tell {
 impl Noted {
     /// Notes that a job may change, has come, or has gone.
     pub(super) fn change(&mut self, id: JobId) {
-        let at = id.index();
-        if self.is_changed.len() <= at {
-            self.is_changed.resize(at + 1, false);
-        }
-        if !std::mem::replace(&mut self.is_changed[at], true) {
-            self.changed.push(id);
-        }
+        self.changed.add(id);
     }
 
     /// Brings the extracts up to date.
     pub(super) fn renew<'a>(&mut self, mut job: impl FnMut(JobId) -> Option<&'a Job>) {
-        let mut changed = std::mem::take(&mut self.changed);
-        for id in changed.drain(..) {
-            self.is_changed[id.index()] = false;
-            match job(id) {
-                Some(job) => self.keep(id, Want::of(job), Tell::of(job)),
-                None => self.forget(id),
+        let changed = self.changed.take();
+        for id in &changed {
+            match job(*id) {
+                Some(job) => self.keep(*id, Want::of(job), Tell::of(job)),
+                None => self.forget(*id),
             }
         }
-        // Put back for its memory.
-        self.changed = changed;
+        self.changed.put_back(changed);
     }
 
     fn keep(&mut self, id: JobId, want: Want, tell: Tell) {
@@ -114,8 +141,8 @@ impl Noted {
 
     /// The demand of a job, if it is up to date.
     pub(super) fn current(&self, id: JobId) -> Option<&Want> {
-        let late = self.is_changed.get(id.index()).is_none_or(|late| *late);
-        self.place(id).filter(|_| !late).map(|at| &self.wants[at])
+        let place = self.place(id).filter(|_| !self.changed.has(id));
+        place.map(|at| &self.wants[at])
     }
 
     /// Notes the headroom that a job was told. Nothing else of it changes.
@@ -129,8 +156,7 @@ impl Noted {
     /// tests.
     pub(crate) fn is_right(&self, id: JobId, job: Option<&Job>) -> bool {
         let kept = self.place(id).map(|at| (self.wants[at], self.tells[at]));
-        let late = self.is_changed.get(id.index()).is_some_and(|late| *late);
-        late || kept == job.map(|job| (Want::of(job), Tell::of(job)))
+        self.changed.has(id) || kept == job.map(|job| (Want::of(job), Tell::of(job)))
     }
 }
 

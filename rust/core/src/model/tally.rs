@@ -1,7 +1,8 @@
-//! What the jobs of each queue hold and ask for, added up for reports, so that a page of queues
-//! need not look at all jobs. Ticks do not need them, so only reports bring them up to date.
+//! Sums by queue of the resources that jobs hold and ask for, for reports: a page of queues need
+//! not look at all jobs. Ticks do not use them, so only reports bring them up to date.
 
 use super::job::Job;
+use super::noted::Changed;
 use crate::words::ids::{JobId, QueueId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use crate::words::table::Table;
@@ -11,7 +12,7 @@ use crate::words::table::Table;
 struct Part {
     queue: QueueId,
     used: Resource,
-    /// What it uses and asks for, whether or not it may run.
+    /// The sum of its usage and its asks, whether or not it may run.
     demand: Resource,
     pending: u64,
     running: u32,
@@ -96,29 +97,22 @@ fn saturated(sum: &[i128; RESOURCE_TYPES_MAX]) -> Resource {
 pub(crate) struct Tallies {
     sums: Vec<Tally>,
     parts: Table<JobId, Part>,
-    /// The jobs that may have changed since, each once, and by job whether it is among them.
-    changed: Vec<JobId>,
-    is_changed: Vec<bool>,
+    changed: Changed,
 }
 
 impl Tallies {
     /// Notes that a job may change, has come, or has gone.
     pub(super) fn change(&mut self, id: JobId) {
-        let at = id.index();
-        if self.is_changed.len() <= at {
-            self.is_changed.resize(at + 1, false);
-        }
-        if !std::mem::replace(&mut self.is_changed[at], true) {
-            self.changed.push(id);
-        }
+        self.changed.add(id);
     }
 
     /// Brings the sums up to date.
     pub(super) fn renew<'a>(&mut self, job: impl Fn(JobId) -> Option<&'a Job>) {
-        for id in std::mem::take(&mut self.changed) {
-            self.is_changed[id.index()] = false;
-            self.replace(id, job(id).map(Part::of));
+        let changed = self.changed.take();
+        for id in &changed {
+            self.replace(*id, job(*id).map(Part::of));
         }
+        self.changed.put_back(changed);
     }
 
     /// Replaces the part of a job, if it still is there.

@@ -1,4 +1,4 @@
-//! What the world plans.
+//! Events that the simulated world plans.
 
 use heddle_core::words::ids::{ContainerKey, JobId, NodeId};
 

@@ -37,24 +37,15 @@ final class ContainerMetrics {
           && asked.equals(otherAsked) && size.equals(otherSize);
     }
 
-    /** Counts it, once: what a failure of YARN's leaves out is not counted again. */
     private void count() {
-      QueueMetrics queue = metrics;
-      Resource each = size;
-      int more = begun;
-      int less = ended;
-      metrics = null;
-      size = null;
-      begun = 0;
-      ended = 0;
-      if (less > 0) {
-        queue.releaseResources(partition, user, less, each);
+      if (ended > 0) {
+        metrics.releaseResources(partition, user, ended, size);
       }
-      if (more > 0) {
+      if (begun > 0) {
         boolean same = partition.equals(asked);
-        queue.allocateResources(partition, user, more, each, same);
+        metrics.allocateResources(partition, user, begun, size, same);
         if (!same) {
-          queue.decrPendingResources(asked, user, more, each);
+          metrics.decrPendingResources(asked, user, begun, size);
         }
       }
     }
@@ -97,7 +88,6 @@ final class ContainerMetrics {
     sum.partition = partition;
     sum.asked = asked;
     sum.size = size;
-    // An error may have ended a count in the middle.
     sum.begun = 0;
     sum.ended = 0;
     return sum;
@@ -106,6 +96,7 @@ final class ContainerMetrics {
   /** Counts all sums now. A sum that cannot be counted does not keep others from it. */
   void count() {
     int count = used;
+    // Before a failure of YARN's: nothing is counted again.
     used = 0;
     for (int i = 0; i < count; i++) {
       Sum sum = sums.get(i);

@@ -145,7 +145,8 @@ final class Offers {
       return;
     }
     try {
-      // An engine that was lost is replaced at reports and ticks: that replays all books.
+      // Others may have been tried while it waited. An engine that was lost is replaced at reports
+      // and ticks: that replays all books.
       if (!admits(nowMs) || attempt.isStopped() || attempt.job().faults().aside() != null
           || waitsForNodes() || !engine.up()) {
         return;

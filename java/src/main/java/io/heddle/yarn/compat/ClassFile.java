@@ -77,6 +77,7 @@ final class ClassFile {
     readMembers("");
   }
 
+  // Not Hadoop's Guava, as elsewhere: a Hadoop may lack it, which is for the check to say.
   private static byte[] allOf(InputStream in) throws IOException {
     ByteArrayOutputStream all = new ByteArrayOutputStream(1 << 14);
     byte[] part = new byte[1 << 13];

@@ -15,6 +15,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler;
 import org.junit.Test;
@@ -49,6 +50,8 @@ public class PrometheusTest {
     try (MiniManager manager = MiniManager.start(conf, folder)) {
       Await.until("the scheduler knows its node", Await.SECONDS,
           () -> manager.manager.getResourceScheduler().getClusterResource().getMemorySize() > 0);
+      // Figures of queues follow the scheduler's tick, which may be later than the node.
+      ((AbstractYarnScheduler<?, ?>) manager.manager.getResourceScheduler()).update();
       // The text is of the last round of Hadoop's metrics system; it is whole once a round of our
       // own adds no figure.
       String[] body = {""};

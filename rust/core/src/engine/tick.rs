@@ -1,6 +1,6 @@
 //! Computes on each tick what heartbeats do not: demands, entitlements, headrooms. Entitlements are
-//! linear in queues, headrooms in jobs. Asks are looked at of the jobs that changed, and of all
-//! jobs where labels have trees of their own.
+//! linear in queues, headrooms in jobs. Asks are looked at of the jobs that changed, and of those
+//! that ask for several labels where labels have trees of their own.
 
 use super::{Engine, Subject};
 use crate::config::By;
@@ -13,7 +13,7 @@ use crate::words::event::{Decision, Event};
 use crate::words::ids::{JobId, PartitionId, QueueId};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::once;
 
 impl Engine {
@@ -53,21 +53,25 @@ impl Engine {
             tree.dominant = self.setup.config.dominant;
             tree.clear_demands();
         }
-        // Where labels have trees of their own, an ask counts in that of its label.
-        let labelled = !trees.is_empty();
-        if !labelled {
-            self.renew_notes();
-            let wants = self.cluster.noted().wants().iter();
-            for want in wants.filter(|want| !want.amount.is_zero()) {
-                self.tree.node_mut(want.leaf).demand += want.amount;
-            }
-        }
-        for job in self.cluster.jobs().filter(|_| labelled) {
-            for (label, amount) in job.wanted() {
+        self.renew_notes();
+        let unlabelled = trees.is_empty().then_some(PartitionId::DEFAULT);
+        let wants = self.cluster.noted().wants().iter();
+        for want in wants.filter(|want| !want.amount.is_zero()) {
+            // Where labels have trees of their own, an ask counts in that of its label.
+            let mut count = |label: PartitionId, amount: Resource| {
                 let tree = trees.get_mut(&label).unwrap_or(&mut self.tree);
-                tree.node_mut(job.leaf).demand += amount;
+                tree.node_mut(want.leaf).demand += amount;
+            };
+            match want.label.or(unlabelled) {
+                Some(label) => count(label, want.amount),
+                None => {
+                    let job = self.cluster.job(want.job).expect("it wants something");
+                    job.wanted()
+                        .for_each(|(label, amount)| count(label, amount));
+                }
             }
         }
+        debug_assert!(self.demands_are_right(&trees), "the jobs' own asks say so");
         let keys = &*self.share;
         for tree in once(&mut self.tree).chain(trees.values_mut()) {
             tree.add_up_demands();
@@ -76,6 +80,22 @@ impl Engine {
             tree.rekey_all(keys, &capacity);
         }
         self.partitions = trees;
+    }
+
+    /// Whether each leaf has the demand of its jobs. For tests.
+    fn demands_are_right(&self, trees: &BTreeMap<PartitionId, ShareTree>) -> bool {
+        let mut demands: BTreeMap<(PartitionId, ShareNodeId), Resource> = BTreeMap::new();
+        for job in self.cluster.jobs() {
+            for (label, amount) in job.wanted() {
+                let label = Some(label).filter(|label| trees.contains_key(label));
+                let at = (label.unwrap_or(PartitionId::DEFAULT), job.leaf);
+                *demands.entry(at).or_default() += amount;
+            }
+        }
+        demands.iter().all(|((label, leaf), demand)| {
+            let tree = trees.get(label).unwrap_or(&self.tree);
+            tree.node(*leaf).demand == *demand
+        })
     }
 
     /// Brings up to date what is noted of jobs. A panic over one of them is blamed on it.
@@ -118,13 +138,13 @@ impl Engine {
     }
 
     /// `headroom` where it is the same for all jobs of a leaf that ask for nodes of one label,
-    /// apart from what a job needs for its reduces. `rooms` keeps it by leaf.
+    /// apart from what a job needs for its reduces. `rooms` keeps it by leaf, of one label each.
     fn room_of_leaf(
         &self,
         tell: &Tell,
         rooms: &mut Vec<Option<(PartitionId, Resource)>>,
     ) -> Option<Resource> {
-        let label = tell.label.filter(|_| !self.partitioned)?;
+        let label = tell.label?;
         if self.users.are_limited() {
             return None;
         }
@@ -134,7 +154,8 @@ impl Engine {
             Some((of, room)) if of == label => Some(room),
             _ => {
                 let free = self.free_on(label);
-                let room = self.in_steps(tell.leaf, &limited(free, &self.tree, tell.leaf));
+                let room = limited(free, self.tree_of(label), tell.leaf);
+                let room = self.in_steps(tell.leaf, &room);
                 *kept = Some((label, room));
                 Some(room)
             }

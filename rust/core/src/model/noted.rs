@@ -60,12 +60,15 @@ impl Changed {
 /// The demand of a job, and what weighs it against others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
+    pub(crate) job: JobId,
     pub(crate) leaf: ShareNodeId,
     pub(crate) queue: QueueId,
     pub(crate) priority: i32,
     pub(crate) runnable: bool,
     /// The sum of the pending asks that may run, over all labels.
     pub(crate) amount: Resource,
+    /// The label of these asks; none if there are several.
+    pub(crate) label: Option<PartitionId>,
     /// See `Job::pending_by_kind`.
     pub(crate) pending: [u32; 3],
     /// See `Job::active`.
@@ -163,7 +166,10 @@ impl Noted {
 impl Want {
     pub(super) fn of(job: &Job) -> Want {
         let pending = job.pending_by_kind();
+        let mut labels = job.wanted().map(|(label, _)| label);
+        let first = labels.next().unwrap_or(PartitionId::DEFAULT);
         Want {
+            job: job.facts.job,
             leaf: job.leaf,
             queue: job.facts.queue,
             priority: job.facts.priority,
@@ -171,6 +177,7 @@ impl Want {
             amount: job
                 .wanted()
                 .fold(Resource::ZERO, |sum, (_, amount)| sum + amount),
+            label: labels.all(|label| label == first).then_some(first),
             pending,
             active: job.active(pending),
         }

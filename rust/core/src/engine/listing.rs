@@ -9,7 +9,7 @@ use crate::explain::{Surveys, sentence};
 use crate::model::job::Job;
 use crate::model::wait::Wait;
 use crate::predict::{Prediction, tasks_left};
-use crate::words::ids::{JobId, Millis, QueueId};
+use crate::words::ids::{JobId, Millis};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
@@ -140,26 +140,24 @@ impl Engine {
     /// The jobs that are looked for, in order. Touches those that have not changed only if they are
     /// sorted by something else than their number.
     fn found(&self, wanted: &Wanted) -> Vec<JobId> {
-        let queues = self.cluster.queues.iter();
-        let seen = queues.filter(|queue| {
-            let limits = wanted.queues.as_ref();
-            limits.is_none_or(|paths| paths.contains(&queue.config.path))
-        });
-        // Whether the text is in the path, by queue that may be seen.
-        let seen: BTreeMap<QueueId, bool> = seen
-            .map(|queue| {
-                let path = || queue.config.path.to_lowercase();
-                let has_text = wanted.text.is_empty() || path().contains(&wanted.text);
-                (queue.id, has_text)
-            })
-            .collect();
+        // Whether the text is in the path, by number of a queue; none if it may not be seen.
+        let mut seen = vec![None; self.cluster.queues.all().len()];
+        for queue in self.cluster.queues.iter() {
+            let path = &queue.config.path;
+            if wanted
+                .queues
+                .as_ref()
+                .is_none_or(|paths| paths.contains(path))
+            {
+                let has_text = wanted.text.is_empty() || path.to_lowercase().contains(&wanted.text);
+                seen[queue.id.index()] = Some(has_text);
+            }
+        }
         let is_found = |id: &JobId| {
-            let has_text = self
-                .cluster
-                .queue_of(*id)
-                .and_then(|queue| seen.get(&queue));
+            let queue = self.cluster.queue_of(*id);
+            let has_text = queue.and_then(|queue| *seen.get(queue.index())?);
             id.0 >= wanted.from
-                && has_text.is_some_and(|has_text| *has_text || wanted.matching.contains(&id.0))
+                && has_text.is_some_and(|has_text| has_text || wanted.matching.contains(&id.0))
         };
         let mut ids = self.cluster.job_ids().to_vec();
         ids.retain(is_found);

@@ -67,12 +67,12 @@ pub(crate) fn run(orders: &[String]) {
             load.digest,
         );
         let jobs = json!({"op": "jobs", "max": 100});
-        let queues = json!({"op": "queues", "from": 128, "max": 128});
+        let queues = json!({"op": "queues", "from": 64, "max": 64});
         println!(
-            "{:22} 100 jobs {:.0}  128 queues {:.0}  reload {:.0}  digest {:016x}",
+            "{:22} 100 jobs {:.0}  64 queues {:.0}  reload {:.0}  digest {:016x}",
             "",
             load.page(&jobs, "jobs", 100),
-            load.page(&queues, "queues", 128),
+            load.page(&queues, "queues", 64),
             load.reload(order),
             load.digest
         );

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Queues that the engine reports at a time: whatever holds its lock, holds it for a page.
-pub const QUEUES_PAGE: u32 = 128;
+pub const QUEUES_PAGE: u32 = 64;
 
 /// The reports of the engine and of the accounts about every queue, by path.
 struct Report {

@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.LinkCheck;
 import io.heddle.yarn.engine.Engine;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,6 +29,8 @@ import org.slf4j.LoggerFactory;
  */
 final class ContainerEvents {
   private static final Logger LOG = LoggerFactory.getLogger(ContainerEvents.class);
+
+  private static final boolean TESTED = LinkCheck.onTestedHadoop();
 
   private final HeddleScheduler scheduler;
   private final EngineBooks books;
@@ -91,21 +94,27 @@ final class ContainerEvents {
 
   /** Returns whether a container is Heddle's, and YARN asks for nothing again when it ends. */
   static boolean isSettled(RMContainer container) {
-    return container instanceof HeddleContainer && container.getContainerRequest() == null
+    return TESTED && container instanceof HeddleContainer && container.getContainerRequest() == null
         && container.getExecutionType() == ExecutionType.GUARANTEED;
   }
 
-  /** Notes that a container runs; returns false if it is not known here. */
-  boolean launched(ContainerId id, SchedulerNode node) {
+  /**
+   * Notes that a container runs.
+   *
+   * @param yarn YARN's own handling, for containers that are not known here
+   */
+  void launched(ContainerId id, SchedulerNode node, Runnable yarn) {
     HeddleAppAttempt attempt = scheduler.getCurrentAttemptForContainer(id);
     RMContainer container = attempt == null ? null : attempt.getRMContainer(id);
-    if (container == null) {
-      return false;
+    if (TESTED && node != null && container != null) {
+      container.handle(new RMContainerEvent(id, RMContainerEventType.LAUNCHED));
+      node.containerStarted(id);
+    } else {
+      yarn.run();
     }
-    container.handle(new RMContainerEvent(id, RMContainerEventType.LAUNCHED));
-    node.containerStarted(id);
-    books.containerLaunched(attempt, id, container);
-    return true;
+    if (container != null) {
+      books.containerLaunched(attempt, id, container);
+    }
   }
 
   /** Removes an ended container from the books of its attempt and its node. */

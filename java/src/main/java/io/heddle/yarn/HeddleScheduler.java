@@ -402,9 +402,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   @Override
   protected void containerLaunchedOnNode(ContainerId id, SchedulerNode node) {
     try {
-      if (node == null || !containerEvents.launched(id, node)) {
-        super.containerLaunchedOnNode(id, node);
-      }
+      containerEvents.launched(id, node, () -> super.containerLaunchedOnNode(id, node));
     } catch (RuntimeException e) {
       caught("the launch of " + id, e);
     }
@@ -467,35 +465,37 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     return small && !updatesSeen || resources.anyNegative(free);
   }
 
-  /** Runs the tick: shares, headrooms, evictions, the snapshot for readers, the audit if due. */
+  /**
+   * Runs the tick: shares, headrooms, evictions; then the audit and the reasons for waiting, if
+   * due, and the snapshot for readers. Heartbeats get the lock between these.
+   */
   @Override
   public void update() {
     long begun = System.nanoTime();
     try {
-      writeLock.lock();
-      try {
-        evictions.killDue(Time.monotonicNow());
-        books.tellHeldBack();
-        engine.readyToTick();
-        dirty.writeTo(engine.out());
-        facts.drainTo(factBooks);
-        engine.out().tick();
-        engine.step();
-        // Before a queue goes, and its metrics with it.
-        updateAvailable();
-        queues.expireIfDue();
-        reports.setCluster(getClusterResource(), getMaximumResourceCapability());
-        audit.runIfDue(Time.monotonicNow());
-        explanations.askIfDue();
-      } finally {
-        writeLock.unlock();
-      }
+      ShortHolds.run(writeLock, this::tick);
+      ShortHolds.run(writeLock, () -> audit.runIfDue(Time.monotonicNow()));
+      ShortHolds.run(writeLock, explanations::askIfDue);
       queues.refreshIfDue(writeLock);
       explanations.show();
     } catch (Throwable e) {
       caught("the tick", e);
     }
     performance.tickEnded(begun);
+  }
+
+  private void tick() {
+    evictions.killDue(Time.monotonicNow());
+    books.tellHeldBack();
+    engine.readyToTick();
+    dirty.writeTo(engine.out());
+    facts.drainTo(factBooks);
+    engine.out().tick();
+    engine.step();
+    // Before a queue goes, and its metrics with it.
+    updateAvailable();
+    queues.expireIfDue();
+    reports.setCluster(getClusterResource(), getMaximumResourceCapability());
   }
 
   /** Called by YARN's processor of placement constraints, from threads of its own. */

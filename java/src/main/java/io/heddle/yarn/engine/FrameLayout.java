@@ -18,7 +18,7 @@ public final class FrameLayout {
   public static final int DECISION_BYTES_MAX = 88;
   public static final int COUNT_MAX = 1048576;
   public static final int ID_MAX = 1048576;
-  public static final int QUEUES_PAGE = 128;
+  public static final int QUEUES_PAGE = 64;
 
   // Codes.
   public static final int OK = 0;

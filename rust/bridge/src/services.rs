@@ -101,6 +101,7 @@ pub fn pump(handle: u64, engine: EngineHandle, now_ms: i64) -> Result<String, Br
 /// Answers a request over HTTP; see [`Service::serve`]. Returns a line of JSON (`status`,
 /// `content_type`, `headers`: pairs), then the body. The line has the log lines, including the
 /// audit's, as `log`. Write them before sending the answer: the process may be killed in between.
+/// If only `nodes_wanted` is in it, the head must be sent again with `nodes`.
 ///
 /// # Errors
 /// `BadHandle`, and `BadRequest` if `head` is malformed.
@@ -113,8 +114,10 @@ pub fn serve(
 ) -> Result<Vec<u8>, BridgeError> {
     let held = find(handle)?;
     let (answer, lines) = held.with_lines(|service| service.serve(&engine, head, body, now_ms));
-    let answer = answer.map_err(BridgeError::BadRequest)?;
-    Ok(written(answer, &lines))
+    Ok(match answer.map_err(BridgeError::BadRequest)? {
+        Some(answer) => written(answer, &lines),
+        None => b"{\"nodes_wanted\":true}\n".to_vec(),
+    })
 }
 
 /// Writes the answer to a question: JSON, or a page as `serve` writes it.

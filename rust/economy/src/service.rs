@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a stopping ResourceManager waits for the store.
@@ -36,6 +37,7 @@ pub struct Service {
     /// None without purses that sub-clusters share.
     drawer: Option<Drawer>,
     reports: Mutex<Reports>,
+    nodes: Mutex<ToldNodes>,
 }
 
 /// Recent reports of the engine, by request.
@@ -66,8 +68,39 @@ struct Head {
     below: Value,
     #[serde(default)]
     jobs: Vec<JobName>,
+    /// None if they are those of the last request with the same `nodes_mark`.
     #[serde(default)]
-    nodes: Vec<NodeName>,
+    nodes: Option<Vec<NodeName>>,
+    #[serde(default)]
+    nodes_mark: Option<String>,
+}
+
+/// The names of nodes that a host told last, with its mark of them: a large cluster has a megabyte
+/// of them, and they seldom change.
+#[derive(Default)]
+struct ToldNodes {
+    mark: Option<String>,
+    names: Arc<Vec<NodeName>>,
+}
+
+impl ToldNodes {
+    /// Returns the names that came with a request, or those that were told with its mark before.
+    fn take(
+        &mut self,
+        mark: Option<String>,
+        names: Option<Vec<NodeName>>,
+    ) -> Option<Arc<Vec<NodeName>>> {
+        if mark.is_none() {
+            return Some(Arc::new(names.unwrap_or_default()));
+        }
+        if let Some(names) = names {
+            let names = Arc::new(names);
+            *self = ToldNodes { mark, names };
+        } else if self.mark != mark {
+            return None;
+        }
+        Some(Arc::clone(&self.names))
+    }
 }
 
 /// A job as a host hands it over.
@@ -107,6 +140,7 @@ impl Service {
             drawer,
             api,
             reports: Mutex::default(),
+            nodes: Mutex::default(),
         })
     }
 
@@ -152,7 +186,9 @@ impl Service {
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
     /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, and the lists `jobs` and
-    /// `nodes`, whose members are described at [`JobName`] and [`NodeName`].
+    /// `nodes`, whose members are described at [`JobName`] and [`NodeName`]. Instead of `nodes`
+    /// the host may send `nodes_mark`, a text that differs whenever they do. The answer is `None`
+    /// if they are not known by it: the host repeats the request with both.
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.
@@ -162,9 +198,12 @@ impl Service {
         head: &str,
         body: &[u8],
         now_ms: i64,
-    ) -> Result<Answer, String> {
+    ) -> Result<Option<Answer>, String> {
         let head: Head =
             serde_json::from_str(head).map_err(|error| format!("head of a request: {error}"))?;
+        let Some(nodes) = self.nodes.lock().take(head.nodes_mark, head.nodes) else {
+            return Ok(None);
+        };
         let request = Request {
             method: &head.method,
             path: &head.path,
@@ -178,7 +217,7 @@ impl Service {
             config_file: head.config_file.as_deref(),
             below: &head.below,
             jobs: &head.jobs,
-            nodes: &head.nodes,
+            nodes: &nodes,
             body,
             now_ms: time(now_ms),
             steady_ms: time(engine.now_ms()),
@@ -199,7 +238,7 @@ impl Service {
         if !asked.stored.get() {
             answer.headers.push(("Heddle-Stored", "later".to_string()));
         }
-        Ok(answer)
+        Ok(Some(answer))
     }
 
     /// Accepts or refuses a job, and says what it may spend. `submitted` is JSON: `user`, `queue`
@@ -361,6 +400,23 @@ fn time(now_ms: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_are_told_once_for_each_mark() {
+        let mut told = ToldNodes::default();
+        let mark = |text: &str| Some(text.to_string());
+        let nodes: Vec<NodeName> =
+            serde_json::from_value(json!([[0, "host-0:1", 0, "/a", ""]])).expect("a row");
+        assert_eq!(told.take(mark("1"), None), None, "nothing was told yet");
+        let all = Some(Arc::new(nodes.clone()));
+        assert_eq!(told.take(mark("1"), Some(nodes.clone())), all);
+        assert_eq!(told.take(mark("1"), None), all);
+        assert_eq!(told.take(mark("2"), None), None, "they changed since");
+        // A host without marks.
+        assert_eq!(told.take(None, Some(nodes)), all);
+        assert_eq!(told.take(None, None), Some(Arc::default()));
+        assert_eq!(told.take(mark("1"), None), all);
+    }
 
     #[test]
     fn addresses_of_both_kinds_are_read_as_web_servers_write_them() {

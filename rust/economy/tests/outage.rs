@@ -108,7 +108,7 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
 fn asked(service: &Service, engine: &Market, route: &str) -> (u16, Value) {
     let head = json!({"method": "GET", "path": format!("/heddle/v1/{route}"), "host": "rm"});
     let answer = service.serve(engine, &head.to_string(), b"", wall_ms());
-    let answer = answer.unwrap();
+    let answer = answer.unwrap().unwrap();
     (answer.status, serde_json::from_slice(&answer.body).unwrap())
 }
 

@@ -57,6 +57,29 @@ fn accounts_and_accepted_requests_outlive_a_resource_manager() {
     assert_eq!(debits, 15_000_000, "each interval once");
 }
 
+/// A host names nodes only where they are not known by its mark of them.
+#[test]
+fn names_of_nodes_are_wanted_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config(folder.path());
+    config["api"]["trust_web_user"] = json!(true);
+    let mut manager = Manager::active(&config, 0);
+    manager.run(1_000);
+    let mut head = json!({"method": "GET", "path": "/heddle/v1/nodes", "host": "h",
+        "user": "root", "nodes_mark": "7"});
+    let wanted = (json!({"nodes_wanted": true}), String::new());
+    assert_eq!(manager.answered(&head), wanted);
+    head["nodes"] = json!([[0, "host-0:1", 0, "/a", ""]]);
+    let told = manager.answered(&head);
+    assert_eq!(told.0["status"], 200, "{}", told.1);
+    assert!(told.1.contains("host-0:1"), "{}", told.1);
+    head["nodes"] = json!(null);
+    assert!(manager.answered(&head).1.contains("host-0:1"));
+    head["nodes_mark"] = json!("8");
+    assert_eq!(manager.answered(&head), wanted);
+    manager.end();
+}
+
 /// After a restart the store answers questions about earlier prices and charges.
 #[test]
 fn prices_and_charges_outlive_a_resource_manager() {

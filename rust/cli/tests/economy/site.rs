@@ -473,7 +473,8 @@ impl Inside {
             let answer = self
                 .service
                 .serve(&self.engine, &head.to_string(), &heard.body, now_ms());
-            let answer = self.reloaded(answer.expect("a good head"));
+            let answer = answer.expect("a good head").expect("it has nodes");
+            let answer = self.reloaded(answer);
             let mut response = tiny_http::Response::from_data(answer.body);
             response = response.with_status_code(answer.status);
             for (name, value) in answer.headers {

@@ -94,7 +94,7 @@ fn served(
     let head = json!({"method": "GET", "path": format!("/heddle/v1/{route}"), "query": query,
                       "user": user, "host": "rm"});
     let answer = service.serve(engine, &head.to_string(), b"", wall_ms());
-    let answer = answer.unwrap();
+    let answer = answer.unwrap().unwrap();
     let body = serde_json::from_slice(&answer.body).unwrap();
     (answer, body)
 }

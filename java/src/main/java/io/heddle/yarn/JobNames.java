@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.web.ApiHandler;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.regex.Matcher;
@@ -115,6 +116,19 @@ final class JobNames implements ApiHandler.Names {
       }
     }
     return names;
+  }
+
+  /** A sum over all that a row has: nothing has to note what changes. */
+  @Override
+  public String nodesMark() {
+    long mark = 0;
+    for (Map.Entry<Integer, Node> entry : nodes.entrySet()) {
+      Node node = entry.getValue();
+      int row = Objects.hash(node.node.getNodeID(), node.node.getRackName(),
+          node.node.getPartition(), node.node.faults().aside());
+      mark = 31 * (31 * (31 * mark + entry.getKey()) + node.sinceMs) + row;
+    }
+    return Long.toHexString(mark);
   }
 
   @Override

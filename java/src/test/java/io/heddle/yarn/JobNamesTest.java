@@ -5,9 +5,14 @@ import static org.junit.Assert.assertNull;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.NativeLibrary;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
 import java.util.TreeSet;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNodes;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.junit.BeforeClass;
 import org.junit.Test;
@@ -68,6 +73,36 @@ public class JobNamesTest {
         "/heddle/v1/jobsx", "/heddle/"}) {
       assertNull(other, names.of(other));
     }
+  }
+
+  private static HeddleNode node(int number, String host) {
+    HeddleNode node = new HeddleNode(
+        MockNodes.newNodeInfo(1, Resource.newInstance(4096, 4), 1, host), false,
+        Collections.emptySet());
+    node.setId(number);
+    return node;
+  }
+
+  @Test
+  public void theMarkOfNodesChangesWithEachOfThem() {
+    List<String> marks = new ArrayList<>();
+    marks.add(names.nodesMark());
+    HeddleNode first = node(0, "a1");
+    HeddleNode second = node(1, "a2");
+    names.added(first);
+    marks.add(names.nodesMark());
+    names.added(second);
+    marks.add(names.nodesMark());
+    first.updateLabels(Collections.singleton("gpu"));
+    marks.add(names.nodesMark());
+    second.faults().putAside("it failed twice");
+    marks.add(names.nodesMark());
+    names.removed(first);
+    marks.add(names.nodesMark());
+    names.added(node(0, "a3"));
+    marks.add(names.nodesMark());
+    assertEquals(marks.toString(), marks.size(), new TreeSet<>(marks).size());
+    assertEquals(marks.get(marks.size() - 1), names.nodesMark());
   }
 
   @Test

@@ -23,6 +23,7 @@ public final class ApiHandler implements WebHandler {
   /** Below it are the routes that change the configuration. */
   private static final String CONFIGURATION = "/heddle/v1/configuration/";
   private static final String PLAN = "/heddle/v1/plan";
+  private static final String NODES_MARK = "nodes_mark";
   private static final String AUTHORIZATION = "Authorization";
 
   private final Library library;
@@ -37,9 +38,10 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, config_file, below, jobs, nodes
+     *     host, config_file, below, jobs, nodes, nodes_mark
      * @return a line of JSON with status, content_type, headers and log, then the body;
-     *     {@code reload} has a change of the configuration that is written and not reloaded yet
+     *     {@code reload} has a change of the configuration that is written and not reloaded yet;
+     *     {@code nodes_wanted} says that nothing was done, as there are no nodes with that mark
      * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);
@@ -68,6 +70,9 @@ public final class ApiHandler implements WebHandler {
 
     /** Returns all nodes: lists of number, name, since when it has that number, rack and label. */
     ArrayNode nodes();
+
+    /** Returns a text that differs, as good as surely, whenever {@link #nodes} does. */
+    String nodesMark();
   }
 
   /** The configuration in force. */
@@ -140,13 +145,22 @@ public final class ApiHandler implements WebHandler {
 
   private byte[] serve(HttpServletRequest request, boolean signedOnly, byte[] body)
       throws IOException {
-    String head = head(request, signedOnly);
+    ObjectNode head = head(request, signedOnly);
     if (!request.getRequestURI().startsWith(CONFIGURATION)) {
-      return library.serve(head, body);
+      byte[] answer = library.serve(head.toString(), body);
+      if (!head.has(NODES_MARK) || !Replies.head(answer).has("nodes_wanted")) {
+        return answer;
+      }
+      head.set("nodes", names.nodes());
+      if (!names.nodesMark().equals(head.path(NODES_MARK).asText())) {
+        // They changed meanwhile: for this request only.
+        head.remove(NODES_MARK);
+      }
+      return library.serve(head.toString(), body);
     }
     changing.lock();
     try {
-      byte[] answer = library.serve(head, body);
+      byte[] answer = library.serve(head.toString(), body);
       JsonNode written = Replies.head(answer).path("reload");
       return written.isMissingNode() ? answer : library.reloaded(written, problem());
     } finally {
@@ -167,7 +181,7 @@ public final class ApiHandler implements WebHandler {
     }
   }
 
-  private String head(HttpServletRequest request, boolean signedOnly) {
+  private ObjectNode head(HttpServletRequest request, boolean signedOnly) {
     ObjectNode head = SetupJson.object();
     head.put("method", request.getMethod());
     head.put("path", request.getRequestURI());
@@ -188,9 +202,9 @@ public final class ApiHandler implements WebHandler {
     ArrayNode jobs = names.of(request.getRequestURI());
     if (jobs != null) {
       head.set("jobs", jobs);
-      // Which of them an answer about jobs speaks of, only the answer tells.
-      head.set("nodes", names.nodes());
+      // Which nodes an answer about jobs speaks of, only the answer tells: all are told, once.
+      head.put(NODES_MARK, names.nodesMark());
     }
-    return head.toString();
+    return head;
   }
 }

@@ -9,6 +9,8 @@ import static org.mockito.Mockito.verify;
 import static org.mockito.Mockito.when;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.heddle.yarn.engine.SetupJson;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -29,14 +31,25 @@ public class ApiHandlerTest {
   private final HttpServletRequest request = mock(HttpServletRequest.class);
   private final HttpServletResponse response = mock(HttpServletResponse.class);
   private final ServletInputStream body = mock(ServletInputStream.class);
-  private final ApiHandler handler = new ApiHandler(
-      new Library(), mock(ApiHandler.Names.class), mock(ApiHandler.ConfigurationFile.class));
+  private final ApiHandler.Names names = mock(ApiHandler.Names.class);
+  private final ApiHandler handler =
+      new ApiHandler(new Library(), names, mock(ApiHandler.ConfigurationFile.class));
+  /** The nodes in each request. */
+  private final List<String> nodes = new ArrayList<>();
+  /** Whether the library wants nodes, which it does until there are some. */
+  private boolean wanted;
 
   /** Answers requests and records the calls. */
   private final class Library implements ApiHandler.Library {
     @Override
     public byte[] serve(String head, byte[] sent) {
       done.add("serve");
+      JsonNode told = SetupJson.read(head).path("nodes");
+      nodes.add(told.isMissingNode() ? "-" : told.toString());
+      if (wanted && told.isMissingNode()) {
+        return "{\"nodes_wanted\":true}\n".getBytes(StandardCharsets.UTF_8);
+      }
+      wanted = false;
       String answer = "{\"status\":200,\"content_type\":\"text/plain\",\"headers\":[],"
           + "\"log\":[[3,\"heddle.audit {}\"]]}\nyes";
       return answer.getBytes(StandardCharsets.UTF_8);
@@ -64,6 +77,20 @@ public class ApiHandlerTest {
       done.add("answer");
       return out;
     });
+  }
+
+  /** A large cluster has a megabyte of names of nodes, which seldom change. */
+  @Test
+  public void nodesAreNamedOnlyWhereTheLibraryWantsThem() throws IOException {
+    when(body.read(any(byte[].class), anyInt(), anyInt())).thenReturn(-1);
+    when(request.getRequestURI()).thenReturn("/heddle/v1/nodes");
+    when(names.of("/heddle/v1/nodes")).thenReturn(JsonNodeFactory.instance.arrayNode());
+    when(names.nodes()).thenReturn(JsonNodeFactory.instance.arrayNode().add("a node"));
+    when(names.nodesMark()).thenReturn("7");
+    wanted = true;
+    handler.handle(request, response);
+    handler.handle(request, response);
+    assertEquals(Arrays.asList("-", "[\"a node\"]", "-"), nodes);
   }
 
   /** If the process is killed after the answer, the line must exist. */

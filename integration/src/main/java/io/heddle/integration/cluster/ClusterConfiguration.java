@@ -30,13 +30,12 @@ final class ClusterConfiguration {
    * compiler and a parallel collector cost more than they save, and so does the other compiler for
    * what runs a few hundred times. --add-opens is for Hadoop 3.3.6 on JDK 17: its
    * ApplicationMaster's Guice reflects into java.lang and fails without it. Java 8, whose version
-   * is 1.8, does not know it.
+   * is 1.8, knows neither that nor the compiler's threshold.
    */
   private static final String TASK_JVM =
-      "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=3"
-          + " -Xshare:auto"
+      "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto "
           + (System.getProperty("java.specification.version").startsWith("1.")
-              ? " " : " --add-opens=java.base/java.lang=ALL-UNNAMED ")
+              ? "" : "-XX:CompileThresholdScaling=3 --add-opens=java.base/java.lang=ALL-UNNAMED ")
           + System.getProperty(MiniCluster.TASK_OPTIONS_PROPERTY, "");
 
   private ClusterConfiguration() {}

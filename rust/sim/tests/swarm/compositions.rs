@@ -81,9 +81,10 @@ fn swarm(share: &str) {
         if seeds >= SEEDS {
             // A swarm without activity would pass every check.
             assert!(seen.finished > seeds as usize / 2, "too few jobs are done");
-            let activity = [seen.refused, seen.local, seen.remote];
+            let (least, activity) = (seeds as u32 / 2, [seen.refused, seen.local, seen.remote]);
+            // Few are remote: an offer looks at the hosts that an ask names first.
             assert!(
-                activity.iter().all(|count| *count > 0),
+                seen.refused > least && seen.local > least && seen.remote > 0,
                 "refused, local and remote grants: {activity:?}"
             );
             assert!(

@@ -101,7 +101,11 @@ final class ContainerTokens {
         container.handle(new RMContainerEvent(id, RMContainerEventType.ACQUIRED));
         pulled.add(container.getContainer());
       } catch (RuntimeException e) {
-        LOG.error("Cannot hand over {}; its AM gets it later", container.getContainerId(), e);
+        if (Failures.isStop(e)) {
+          LOG.info("The ResourceManager stops; {} is not handed over", container.getContainerId());
+        } else {
+          LOG.error("Cannot hand over {}; its AM gets it later", container.getContainerId(), e);
+        }
         kept.add(container);
       }
     }

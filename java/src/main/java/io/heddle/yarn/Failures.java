@@ -39,11 +39,16 @@ final class Failures extends SchedulerMetrics {
   }
 
   /**
-   * Counts and logs an unexpected error. An interrupted call is none: only a ResourceManager that
-   * stops, in a failover too, interrupts the threads of its calls.
+   * Returns whether a call was interrupted. Only a ResourceManager that stops, in a failover too,
+   * interrupts the threads of its calls.
    */
+  static boolean isStop(Throwable e) {
+    return e.getCause() instanceof InterruptedException;
+  }
+
+  /** Counts and logs an unexpected error. A ResourceManager's stop is none. */
   void caught(String what, Throwable e) {
-    if (e.getCause() instanceof InterruptedException) {
+    if (isStop(e)) {
       LOG.info("The ResourceManager stops in {}", what);
       return;
     }

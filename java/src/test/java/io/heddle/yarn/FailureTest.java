@@ -35,6 +35,7 @@ import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.nodelabels.NodeAttributesManager;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.api.records.NodeAction;
@@ -48,8 +49,13 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
+import org.apache.log4j.Appender;
+import org.apache.log4j.Level;
+import org.apache.log4j.Logger;
+import org.apache.log4j.spi.LoggingEvent;
 import org.junit.Test;
 import org.mockito.ArgumentCaptor;
 
@@ -80,6 +86,44 @@ public class FailureTest {
       assertEquals("only the AM runs", 1, cluster.attempt(am).getLiveContainers().size());
       assertEquals("all room is free again", 7 * GB, cluster.freeMb(node));
     }
+  }
+
+  /** An error would be logged for each container that was granted just before a failover. */
+  @Test
+  public void aStopBeforeAContainerIsHandedOverIsNoError() throws Exception {
+    assertEquals(Level.INFO, loggedWhenHandedOver(
+        new YarnRuntimeException(new InterruptedException("the dispatcher stops"))));
+    assertEquals(Level.ERROR, loggedWhenHandedOver(PLANTED));
+  }
+
+  /** Returns the level of the line that is logged when the container's event throws this. */
+  private static Level loggedWhenHandedOver(RuntimeException thrown) throws Exception {
+    Appender appender = mock(Appender.class);
+    Logger logger = Logger.getLogger(ContainerTokens.class);
+    logger.setLevel(Level.INFO);
+    logger.addAppender(appender);
+    try (TestCluster cluster = new TestCluster().withoutAudit()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat();
+      HeddleAppAttempt attempt = cluster.attempt(am);
+      RMContainer granted = spy(attempt.getLiveContainers().stream()
+          .filter(container -> container.getState() == RMContainerState.ALLOCATED)
+          .findFirst().orElseThrow(() -> new AssertionError("nothing was granted")));
+      doThrow(thrown).when(granted).handle(any());
+      List<RMContainer> fresh = new ArrayList<>(Collections.singletonList(granted));
+      ContainerTokens tokens =
+          new ContainerTokens(cluster.rm.getRMContext(), cluster.rm.getConfig());
+      assertEquals(Collections.emptyList(), tokens.pull(fresh, attempt));
+      assertEquals("it stays for the AM", Collections.singletonList(granted), fresh);
+    } finally {
+      logger.removeAppender(appender);
+      logger.setLevel(null);
+    }
+    ArgumentCaptor<LoggingEvent> lines = ArgumentCaptor.forClass(LoggingEvent.class);
+    verify(appender).doAppend(lines.capture());
+    return lines.getValue().getLevel();
   }
 
   @Test

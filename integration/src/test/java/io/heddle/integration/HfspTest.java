@@ -8,18 +8,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.jobs.ShellService;
-import io.heddle.integration.jobs.TextJobs;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.LongSummaryStatistics;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -27,48 +23,43 @@ import org.junit.rules.TestRule;
 
 /**
  * HFSP on a real cluster: of two jobs without hints about their sizes, the one with less work goes
- * first though it came second, and the big one is not starved. In between another ResourceManager
- * takes over. The same with reduces. Newest Hadoop only: nothing here depends on the version.
+ * first though it came second, and then the big one goes on. In between another ResourceManager
+ * takes over. The same with reduces. The test holds all tasks, so that their lengths are in its
+ * hands. Newest Hadoop only: nothing here depends on the version.
  */
 public class HfspTest {
-  /** At least ten are left when the small job comes, which has fewer. */
   private static final int BIG_MAPS = 16;
 
   private static final int SMALL_MAPS = 8;
 
   private static final int MANY_REDUCES = 12;
 
-  private static final int MANY_AT_ONCE = 7;
+  /** Nodes have room for two tasks each, one less beside the larger job's ApplicationMaster. */
+  private static final int SLOTS = 7;
 
   /** Half of them are its samples. */
   private static final int FEW_REDUCES = 4;
 
-  /**
-   * On a busy machine a JVM of either job may need ten seconds more than another. The big job must
-   * be learnt as larger all the same: it has more than three times the work.
-   */
-  private static final int BIG_MAP_MS = 15_000;
+  private static final int SAMPLES = 2;
 
-  /** Five or six, depending on where the containers of half the size are. */
-  private static final int AT_ONCE = 5;
-
-  /**
-   * An odd number together with the big job's ApplicationMaster. Maps take twice the size, so one
-   * slot is always left over on some node: for the small job's ApplicationMaster.
-   */
   private static final int NEIGHBOURS = 2;
+
+  /** Of two containers of this size on a node, and a small job's ApplicationMaster on one. */
+  private static final int TASK_MB = 1024;
+
+  /** What a task counts as before samples tell: no job can be late before they do. */
+  private static final int UNKNOWN_MS = 3_600_000;
 
   /** The learnt and the measured times differ by at most this factor. */
   private static final double SLACK = 2.5;
 
   /**
-   * Tasks must not wait for their data: they would let the other job's pass. A phase counts as
-   * short before its samples end, so that this time matters little for its order. What would be
+   * Tasks must not wait for their data: they would let the other job's pass. What would be
    * extrapolated from samples that a test holds means nothing.
    */
   private static final String CONFIGURATION =
-      "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": 2, \"default_task_ms\": 1000,"
-          + " \"delta_ms\": 3600000},"
+      "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": " + SAMPLES
+          + ", \"default_task_ms\": " + UNKNOWN_MS + ", \"delta_ms\": 3600000},"
           + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0}}";
 
   @ClassRule
@@ -82,111 +73,123 @@ public class HfspTest {
 
   @Test
   public void aSmallJobOvertakesABigOneByWhatItsSamplesTold() throws Exception {
-    ShellService neighbour = slots.service("grace", "default", NEIGHBOURS);
+    CLUSTER.awaitIdle();
+    ShellService neighbour =
+        slots.service("grace", "default", NEIGHBOURS, Resource.newInstance(TASK_MB, 1));
     slots.await("the neighbour runs", () -> slots.held(neighbour) == NEIGHBOURS, neighbour);
-    GatedJob big = new GatedJob(CLUSTER, "bob", "big", BIG_MAPS, conf -> {
-      halfNodes(conf);
-      conf.setInt(TextJobs.MAP_PAUSE_MS, BIG_MAP_MS);
-    });
-    big.awaitRunning(AT_ONCE);
+    int atOnce = SLOTS - NEIGHBOURS;
+    HeldJob big = job("bob", "big", BIG_MAPS, 0);
+    awaitTasks(atOnce, big);
 
     CLUSTER.cluster().failOver();
     CLUSTER.cluster().awaitNodes(4);
-    big.awaitRunning(AT_ONCE);
-    GatedJob small = new GatedJob(CLUSTER, "alice", "small", SMALL_MAPS, conf -> {
-      halfNodes(conf);
-      conf.setInt(MRJobConfig.NUM_REDUCES, 1);
-      conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 0.5f);
-    });
-    small.open();
-    Await.until("the small job asks", ClusterRule.JOB_SECONDS,
-        () -> phase("map", SMALL_MAPS) != null, HfspTest::stages);
-    assertEquals("nothing of it runs yet", 0, phase("map", SMALL_MAPS).get("running").asInt());
+    awaitTasks(atOnce, big);
+    HeldJob small = job("alice", "small", SMALL_MAPS, 1);
+    awaitUnstarted(small, "map", SMALL_MAPS);
 
-    long openedMs = System.currentTimeMillis();
-    big.open();
-    double[] learnt = awaitSizes();
-    CLUSTER.assertSucceeds(small.job());
+    // Its samples, then the others: each time all that has become free.
+    big.letMapsEnd(SAMPLES);
+    awaitTasks(SAMPLES, small);
+    awaitTasks(atOnce - SAMPLES, big);
+    small.letMapsEnd(SAMPLES);
+    double smallMs = awaitSize("map", SMALL_MAPS);
+    awaitTasks(SAMPLES, small);
+    awaitTasks(atOnce - SAMPLES, big);
+    big.letMapsEnd(2 * SAMPLES);
+    awaitTasks(2 * SAMPLES, small);
+    small.letMapsEnd(2 * SAMPLES);
+    awaitTasks(2 * SAMPLES, small);
+    awaitTasks(atOnce - 2 * SAMPLES, big);
+    // All of its maps have begun.
+    small.letMapsEnd(2 * SAMPLES + 1);
+    awaitTasks(atOnce - 2 * SAMPLES + 1, big);
+    small.finish();
+    checkLearnt("small", smallMs, tasks(small.job(), TaskType.MAP));
+
+    // With all that ran when the small job came, both of its samples have ended.
+    big.letMapsEnd(atOnce);
+    double bigMs = awaitSize("map", BIG_MAPS);
     big.finish();
-    checkLearnt("small", learnt[0], maps(small));
-    // Its samples are maps that begin now; earlier ones waited at the gate.
-    checkLearnt("big", learnt[1], startedAfter(openedMs, maps(big)));
-    checkOrder(maps(small), maps(big));
+    checkLearnt("big", bigMs, tasks(big.job(), TaskType.MAP));
     assertEquals("what the neighbour lost", 0, neighbour.ended().size());
     neighbour.stop();
   }
 
-  /**
-   * Nodes have room for two reduces each, one less beside the larger job's ApplicationMaster. That
-   * job claims an hour for each, so that it cannot be late before the small one comes. Samples of
-   * both tell how long reduces are.
-   */
   @Test
   public void aJobOfFewReducesOvertakesOneOfMany() throws Exception {
     CLUSTER.awaitIdle();
-    HeldJob many = reduces("many", MANY_REDUCES, "heddle:reduce-ms=3600000");
-    awaitReduces(MANY_AT_ONCE, many);
+    HeldJob many = reduces("many", MANY_REDUCES);
+    awaitTasks(SLOTS, many);
     HeldJob few = reduces("few", FEW_REDUCES);
-    few.awaitPending();
     // Which of a job's tasks are reduces, its ApplicationMaster's web service tells, when it does.
-    Await.until("the engine has its hours as claimed", ClusterRule.JOB_SECONDS,
-        () -> sizeMs(MANY_REDUCES) == MANY_REDUCES * 3_600_000.0, HfspTest::stages);
-    Await.until("the engine has the few", ClusterRule.JOB_SECONDS,
-        () -> phase("reduce", FEW_REDUCES) != null, HfspTest::stages);
-    int runs = phase("reduce", FEW_REDUCES).get("running").asInt();
-    assertEquals("nothing of it runs yet", 0, runs);
+    Await.until("the engine has the many", ClusterRule.JOB_SECONDS,
+        () -> phase("reduce", MANY_REDUCES) != null, HfspTest::stages);
+    awaitUnstarted(few, "reduce", FEW_REDUCES);
 
     // Its samples, then the others: each time all that has become free.
-    many.letReducesEnd(FEW_REDUCES / 2);
-    awaitReduces(FEW_REDUCES / 2, few);
-    awaitReduces(MANY_AT_ONCE - FEW_REDUCES / 2, many);
-    few.letReducesEnd(FEW_REDUCES / 2);
-    double fewMs = awaitSize(FEW_REDUCES);
-    awaitReduces(FEW_REDUCES / 2, few);
-    awaitReduces(MANY_AT_ONCE - FEW_REDUCES / 2, many);
+    many.letReducesEnd(SAMPLES);
+    awaitTasks(SAMPLES, few);
+    awaitTasks(SLOTS - SAMPLES, many);
+    few.letReducesEnd(SAMPLES);
+    double fewMs = awaitSize("reduce", FEW_REDUCES);
+    awaitTasks(FEW_REDUCES - SAMPLES, few);
+    awaitTasks(SLOTS - SAMPLES, many);
     few.finish();
     checkLearnt("few reduces", fewMs, tasks(few.job(), TaskType.REDUCE));
 
     // With all that ran when it came, both of its samples have ended.
-    many.letReducesEnd(MANY_AT_ONCE);
-    double manyMs = awaitSize(MANY_REDUCES);
+    many.letReducesEnd(SLOTS);
+    double manyMs = awaitSize("reduce", MANY_REDUCES);
     many.finish();
     checkLearnt("many reduces", manyMs, tasks(many.job(), TaskType.REDUCE));
   }
 
-  private static HeldJob reduces(String name, int reduces, String... tags) throws Exception {
+  private static HeldJob job(String user, String name, int maps, int reduces) throws Exception {
+    return new HeldJob(CLUSTER, user, name, maps, reduces,
+        conf -> conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MB));
+  }
+
+  private static HeldJob reduces(String name, int reduces) throws Exception {
     HeldJob job = new HeldJob(CLUSTER, "bob", name, 1, reduces, conf -> {
-      conf.setStrings(MRJobConfig.JOB_TAGS, tags);
       conf.setInt(MRJobConfig.MAP_MEMORY_MB, 256);
-      conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, 1024);
+      conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MB);
     });
     job.letMapsEnd();
     job.awaitMapsDone();
     return job;
   }
 
-  private static void awaitReduces(int count, HeldJob job) throws Exception {
-    Await.until(
-        count + " reduces of " + job.job().getJobName() + " run", ClusterRule.JOB_SECONDS,
-        () -> CLUSTER.applications().reduceHosts(job.id()).size() == count, HfspTest::stages);
+  /** Waits until a job has asked, and the engine knows how many tasks it has; none may run. */
+  private static void awaitUnstarted(HeldJob job, String kind, int tasks) throws Exception {
+    job.awaitPending();
+    Await.until("the engine has " + tasks + " tasks", ClusterRule.JOB_SECONDS,
+        () -> phase(kind, tasks) != null, HfspTest::stages);
+    assertEquals("nothing of it runs yet", 0, phase(kind, tasks).get("running").asInt());
+    assertEquals("of an unknown size", 1.0 * tasks * UNKNOWN_MS, sizeMs(kind, tasks), 0);
   }
 
-  /** Waits until the samples of a reduce phase have ended; returns the learnt length of a task. */
-  private static double awaitSize(int reduces) throws Exception {
+  private static void awaitTasks(int count, HeldJob job) throws Exception {
     Await.until(
-        "samples of " + reduces + " reduces have told their size", ClusterRule.JOB_SECONDS,
+        count + " tasks of " + job.job().getJobName() + " run", ClusterRule.JOB_SECONDS,
+        () -> CLUSTER.applications().taskHosts(job.id()).size() == count,
+        () -> job + " " + stages());
+  }
+
+  /** Waits until the samples of a phase have ended; returns the learnt length of a task. */
+  private static double awaitSize(String kind, int tasks) throws Exception {
+    Await.until(
+        "samples of " + tasks + " tasks have told their size", ClusterRule.JOB_SECONDS,
         () -> {
-          JsonNode phase = phase("reduce", reduces);
+          JsonNode phase = phase(kind, tasks);
           return phase != null && phase.get("trained").asBoolean();
         },
         HfspTest::stages);
-    return sizeMs(reduces) / reduces;
+    return sizeMs(kind, tasks) / tasks;
   }
 
-  /** Returns what the engine thinks of a phase of reduces; -1 before it knows it. */
-  private static double sizeMs(int reduces) throws Exception {
-    JsonNode phase = phase("reduce", reduces);
-    return phase == null ? -1 : phase.get("size_ms").asDouble();
+  /** Returns what the engine thinks of a phase. */
+  private static double sizeMs(String kind, int tasks) throws Exception {
+    return phase(kind, tasks).get("size_ms").asDouble();
   }
 
   @Test
@@ -194,24 +197,8 @@ public class HfspTest {
     HeldBack.keepsItsReduce(CLUSTER, "hfsp");
   }
 
-  /** Sizes nodes for two containers each. */
-  private static void halfNodes(Configuration conf) {
-    conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
-  }
-
-  /** Returns each map's start and end by its ApplicationMaster, by start. */
-  private static List<TaskReport> maps(GatedJob job) throws Exception {
-    return tasks(job.job(), TaskType.MAP);
-  }
-
   private static List<TaskReport> tasks(Job job, TaskType kind) throws Exception {
-    List<TaskReport> tasks = Arrays.asList(job.getTaskReports(kind));
-    tasks.sort(Comparator.comparingLong(TaskReport::getStartTime));
-    return tasks;
-  }
-
-  private static List<TaskReport> startedAfter(long timeMs, List<TaskReport> maps) {
-    return maps.stream().filter(map -> map.getStartTime() > timeMs).collect(Collectors.toList());
+    return Arrays.asList(job.getTaskReports(kind));
   }
 
   private static long lengthMs(TaskReport map) {
@@ -227,45 +214,6 @@ public class HfspTest {
     Slots.measured("hfsp: %s", figures);
     assertTrue(figures, learntMs > lengths.getMin() / SLACK);
     assertTrue(figures, learntMs < lengths.getMax() * SLACK);
-  }
-
-  /** The order of starts is the scheduler's work, independent of the machine's speed. */
-  private static void checkOrder(List<TaskReport> small, List<TaskReport> big) {
-    int behind = startedAfter(small.get(SMALL_MAPS - 1).getStartTime(), big).size();
-    long workMs = Stream.of(small, big).flatMap(List::stream).mapToLong(HfspTest::lengthMs).sum();
-    long endMs = big.stream().mapToLong(TaskReport::getFinishTime).max().orElse(0);
-    double share = (double) (endMs - big.get(0).getStartTime()) * AT_ONCE / workMs;
-    Slots.measured(
-        "hfsp: %d of the big job's %d maps began after the small job's last;"
-            + " its maps took %.2f times the work of both by slots",
-        behind, BIG_MAPS, share);
-    assertTrue("the big job's maps behind the small job's: " + behind, behind > 0);
-    assertTrue("starved: " + share, share < 3);
-  }
-
-  /**
-   * Waits until both sizes are known; returns the learnt time of a map of the small and the big
-   * job.
-   */
-  private static double[] awaitSizes() throws Exception {
-    double[] sizes = new double[2];
-    Await.until(
-        "samples of both have told their sizes",
-        ClusterRule.JOB_SECONDS,
-        () -> {
-          note(sizes, 0, SMALL_MAPS);
-          note(sizes, 1, BIG_MAPS);
-          return sizes[0] > 0 && sizes[1] > 0;
-        },
-        HfspTest::stages);
-    return sizes;
-  }
-
-  private static void note(double[] sizes, int at, int tasks) throws Exception {
-    JsonNode phase = phase("map", tasks);
-    if (phase != null && phase.get("trained").asBoolean()) {
-      sizes[at] = phase.get("size_ms").asDouble() / tasks;
-    }
   }
 
   /**

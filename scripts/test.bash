@@ -23,7 +23,21 @@ SPARE_WINDOW_S=8
 # Each may need this much, and the one before it may still grow.
 SPARE_MEMORY_KB=8000000
 # The logs of steps that take minutes.
-LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|LinksTest|readme-|java-|ReverseAdaptiveTest|TenantsTest|FaultsTest|FederationTest'
+LONG_STEPS='rust-tests|fair-|docs-|java-|tenants-|change-|market-|jobs-|racks-|sizes-|readme-|Stock.*Test|pages-|FederationTest'
+# Steps whose test classes run in one JVM, one after the other: the first mini cluster of a JVM costs
+# some seven seconds of processor time more than the next, in which classes are loaded and compiled.
+# A class that changes a JVM for good, such as PrometheusTest with its metrics, has one of its own.
+SHARED_JVMS='
+jobs: AdministrationTest FailoverTest MapReduceTest TezTest TeraSortTest
+fair: FairTest TypedSlotsTest
+market: DynamicPriorityTest CompositionTest VictimsTest
+sizes: HfspTest ReverseAdaptiveTest HeadroomTest
+racks: LinksTest ShuffleWatcherTest
+tenants: FaultsTest TenantsTest LabelsTest PlacementTest ForeignLoadTest
+change: SwitchTest ShadowTest ControlRoomTest RecordingTest
+pages: CapacityInfoTest CommandsTest SubmissionTest WebTest SchedulerConfTest ApplyTest EconomyTest
+console: ConsoleTest ConsoleJobsTest ConsoleViewTest
+'
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=
@@ -375,7 +389,7 @@ part_native() {
 }
 
 part_integration() {
-    local class=$1 hadoop name step classes
+    local class=$1 hadoop name classes
     shift
     mapfile -t classes < <(test_classes integration "$class")
     [ ${#classes[@]} -gt 0 ] || return 0
@@ -404,12 +418,29 @@ part_integration() {
     await_early_steps
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
-            step=${name##*.}
-            case " ${early_steps[*]} " in *" $step-$hadoop "*) continue ;; esac
-            printf '%s\t' "$step: Hadoop $hadoop" "$step-$hadoop" count_junit run_junit
-            printf '%s\t%s\t%s\t%s\n' integration "$hadoop" "$step-$hadoop" "$name"
-        done < <(for_version integration "$hadoop" "$class" "${classes[@]}")
+            case " ${early_steps[*]} " in *" ${name##*.}-$hadoop "*) continue ;; esac
+            printf '%s %s\n' "$(step_of "$name" "$class")" "$name"
+        done < <(for_version integration "$hadoop" "$class" "${classes[@]}") |
+            live_steps "$hadoop"
     done)"
+}
+
+# step_of NAME CLASS: prints the step of a live test class; its own if that CLASS was asked for.
+step_of() {
+    local short=${1##*.} step=
+    [ "$2" ] || step=$(sed -n "s/^\([a-z]*\):.* $short\( .*\)\?\$/\1/p" <<<"$SHARED_JVMS")
+    printf '%s' "${step:-$short}"
+}
+
+# live_steps HADOOP: reads lines of a step and its class; prints a step for queue_steps, which runs
+# all of its classes.
+live_steps() {
+    awk -v hadoop="$1" -v OFS='\t' '
+        !($1 in classes) { steps[++count] = $1 }
+        { classes[$1] = classes[$1] OFS $2 }
+        END { for (i = 1; i <= count; i++) { step = steps[i]; name = step "-" hadoop
+                  print step ": Hadoop " hadoop, name, "count_junit", "run_junit", "integration",
+                      hadoop, name classes[step] } }'
 }
 
 # start_class_archives CLASS HADOOP...: makes those that are missing beside other steps, which do
@@ -600,7 +631,8 @@ finish_tests() {
         awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { print int(s) }')
     say
     printf '%s\n' "${summary[@]}"
-    for log in "${failed_logs[@]}"; do show_failure "$log" | head -n 30; done
+    # `head` closes the pipe early, which fails the writer under pipefail.
+    for log in "${failed_logs[@]}"; do show_failure "$log" | head -n 30 || true; done
     say "in all $((SECONDS - $1)) s, $processor s CPU; logs in $LOGS"
     say "$total_passed passed, $total_failed failed"
     # As a class may not run on the version that was asked for.

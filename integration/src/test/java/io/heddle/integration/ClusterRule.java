@@ -21,6 +21,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobStatus;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.junit.rules.ExternalResource;
 import org.junit.rules.TestRule;
 import org.junit.rules.Verifier;
@@ -143,6 +145,16 @@ final class ClusterRule extends ExternalResource {
         Await.SECONDS,
         () -> applications().used().getMemorySize() == 0,
         () -> applications().used().toString());
+  }
+
+  /** Changes a node's size, as an operator does. */
+  void resize(String host, int memoryMb, int vcores) throws Exception {
+    NodeId id = cluster.resourceManager().getRMContext().getRMNodes().keySet().stream()
+        .filter(node -> node.getHost().equals(host)).findFirst()
+        .orElseThrow(() -> new AssertionError("no node on " + host));
+    String[] command = {
+        "-updateNodeResource", id.toString(), String.valueOf(memoryMb), String.valueOf(vcores)};
+    assertEquals(0, new RMAdminCLI(configuration()).run(command));
   }
 
   /** Waits for the job; fails with its logs unless it succeeded. */

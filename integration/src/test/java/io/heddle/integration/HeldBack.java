@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.function.ToIntFunction;
 import org.apache.hadoop.mapreduce.JobCounter;
 import org.apache.hadoop.mapreduce.MRJobConfig;
-import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /**
@@ -109,12 +108,9 @@ final class HeldBack {
   }
 
   private void resize(ToIntFunction<Node> memoryMb) throws Exception {
-    String vcores = job.cluster().configuration().get(YarnConfiguration.NM_VCORES);
+    int vcores = job.cluster().configuration().getInt(YarnConfiguration.NM_VCORES, 0);
     for (Node node : job.cluster().cluster().nodes()) {
-      String id = node.nodeManager().getNMContext().getNodeId().toString();
-      String memory = String.valueOf(memoryMb.applyAsInt(node));
-      String[] command = {"-updateNodeResource", id, memory, vcores};
-      assertEquals(0, new RMAdminCLI(job.cluster().configuration()).run(command));
+      job.cluster().resize(node.host(), memoryMb.applyAsInt(node), vcores);
     }
   }
 }

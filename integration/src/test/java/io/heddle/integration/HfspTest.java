@@ -7,6 +7,7 @@ import static org.junit.Assert.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.cluster.Topology;
 import io.heddle.integration.jobs.ShellService;
 import java.util.Arrays;
 import java.util.List;
@@ -16,6 +17,7 @@ import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.junit.Before;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -44,8 +46,11 @@ public class HfspTest {
 
   private static final int NEIGHBOURS = 2;
 
-  /** Of two containers of this size on a node, and a small job's ApplicationMaster on one. */
   private static final int TASK_MB = 1024;
+
+  private static final int NODE_MB = 2 * TASK_MB;
+
+  private static final int NODE_VCORES = 16;
 
   /** What a task counts as before samples tell: no job can be late before they do. */
   private static final int UNKNOWN_MS = 3_600_000;
@@ -54,13 +59,15 @@ public class HfspTest {
   private static final double SLACK = 2.5;
 
   /**
-   * Tasks must not wait for their data: they would let the other job's pass. What would be
-   * extrapolated from samples that a test holds means nothing.
+   * Tasks must not wait for their data: they would let the other job's pass. Nor must a node be
+   * held for long for tasks that the test does not let begin: a smaller one of the other job waits
+   * for it. What would be extrapolated from samples that a test holds means nothing.
    */
   private static final String CONFIGURATION =
       "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": " + SAMPLES
           + ", \"default_task_ms\": " + UNKNOWN_MS + ", \"delta_ms\": 3600000},"
-          + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0}}";
+          + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0},"
+          + " \"reservation\": {\"hold_ms\": 1000, \"hold_max_ms\": 1000}}";
 
   @ClassRule
   public static final ClusterRule CLUSTER =
@@ -71,9 +78,19 @@ public class HfspTest {
 
   @Rule public final Slots slots = new Slots(CLUSTER);
 
+  /** The tasks for which nodes were made larger. */
+  private int made;
+
+  @Before
+  public void resetNodes() throws Exception {
+    CLUSTER.awaitIdle();
+    for (String host : Topology.HOSTS) {
+      CLUSTER.resize(host, NODE_MB, NODE_VCORES);
+    }
+  }
+
   @Test
   public void aSmallJobOvertakesABigOneByWhatItsSamplesTold() throws Exception {
-    CLUSTER.awaitIdle();
     ShellService neighbour =
         slots.service("grace", "default", NEIGHBOURS, Resource.newInstance(TASK_MB, 1));
     slots.await("the neighbour runs", () -> slots.held(neighbour) == NEIGHBOURS, neighbour);
@@ -87,28 +104,25 @@ public class HfspTest {
     HeldJob small = job("alice", "small", SMALL_MAPS, 1);
     awaitUnstarted(small, "map", SMALL_MAPS);
 
-    // Its samples, then the others: each time all that has become free.
-    big.letMapsEnd(SAMPLES);
+    // Its samples, then the others: all room that comes. None of the big job's maps ends.
+    makeRoom(SAMPLES);
     awaitTasks(SAMPLES, small);
-    awaitTasks(atOnce - SAMPLES, big);
     small.letMapsEnd(SAMPLES);
     double smallMs = awaitSize("map", SMALL_MAPS);
     awaitTasks(SAMPLES, small);
-    awaitTasks(atOnce - SAMPLES, big);
-    big.letMapsEnd(2 * SAMPLES);
-    awaitTasks(2 * SAMPLES, small);
-    small.letMapsEnd(2 * SAMPLES);
-    awaitTasks(2 * SAMPLES, small);
-    awaitTasks(atOnce - 2 * SAMPLES, big);
+    makeRoom(SMALL_MAPS - 2 * SAMPLES);
+    awaitTasks(SMALL_MAPS - SAMPLES, small);
+    awaitTasks(atOnce, big);
     // All of its maps have begun.
-    small.letMapsEnd(2 * SAMPLES + 1);
-    awaitTasks(atOnce - 2 * SAMPLES + 1, big);
-    small.finish();
-    checkLearnt("small", smallMs, tasks(small.job(), TaskType.MAP));
+    small.letMapsEnd(SAMPLES + 1);
+    awaitTasks(atOnce + 1, big);
 
-    // With all that ran when the small job came, both of its samples have ended.
+    // With all that ran when the small job came, both of the big one's samples have ended.
     big.letMapsEnd(atOnce);
     double bigMs = awaitSize("map", BIG_MAPS);
+    big.letMapsEnd();
+    small.finish();
+    checkLearnt("small", smallMs, tasks(small.job(), TaskType.MAP));
     big.finish();
     checkLearnt("big", bigMs, tasks(big.job(), TaskType.MAP));
     assertEquals("what the neighbour lost", 0, neighbour.ended().size());
@@ -117,7 +131,6 @@ public class HfspTest {
 
   @Test
   public void aJobOfFewReducesOvertakesOneOfMany() throws Exception {
-    CLUSTER.awaitIdle();
     HeldJob many = reduces("many", MANY_REDUCES);
     awaitTasks(SLOTS, many);
     HeldJob few = reduces("few", FEW_REDUCES);
@@ -126,22 +139,33 @@ public class HfspTest {
         () -> phase("reduce", MANY_REDUCES) != null, HfspTest::stages);
     awaitUnstarted(few, "reduce", FEW_REDUCES);
 
-    // Its samples, then the others: each time all that has become free.
-    many.letReducesEnd(SAMPLES);
+    // Its samples, then the others, as above.
+    makeRoom(SAMPLES);
     awaitTasks(SAMPLES, few);
-    awaitTasks(SLOTS - SAMPLES, many);
     few.letReducesEnd(SAMPLES);
     double fewMs = awaitSize("reduce", FEW_REDUCES);
     awaitTasks(FEW_REDUCES - SAMPLES, few);
-    awaitTasks(SLOTS - SAMPLES, many);
+    awaitTasks(SLOTS, many);
+    few.letReducesEnd(SAMPLES + 1);
+    awaitTasks(SLOTS + 1, many);
     few.finish();
     checkLearnt("few reduces", fewMs, tasks(few.job(), TaskType.REDUCE));
 
-    // With all that ran when it came, both of its samples have ended.
+    // With all that ran when it came, both of the many's samples have ended.
     many.letReducesEnd(SLOTS);
     double manyMs = awaitSize("reduce", MANY_REDUCES);
     many.finish();
     checkLearnt("many reduces", manyMs, tasks(many.job(), TaskType.REDUCE));
+  }
+
+  /** Makes room for tasks: one node after the other becomes larger by one. */
+  private void makeRoom(int tasks) throws Exception {
+    for (int i = 0; i < tasks; i++) {
+      String host = Topology.HOSTS.get(made % Topology.HOSTS.size());
+      int more = made / Topology.HOSTS.size() + 1;
+      CLUSTER.resize(host, NODE_MB + more * TASK_MB, NODE_VCORES);
+      made++;
+    }
   }
 
   private static HeldJob job(String user, String name, int maps, int reduces) throws Exception {

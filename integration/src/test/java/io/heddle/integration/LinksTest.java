@@ -29,7 +29,6 @@ import org.apache.hadoop.mapreduce.TaskCompletionEvent;
 import org.apache.hadoop.mapreduce.TaskCounter;
 import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
-import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.junit.After;
@@ -53,6 +52,8 @@ public class LinksTest {
 
   /** Beside a container of the service, there is room for three small ones and no task. */
   private static final int NODE_MB = TASK_MB + 3 * SMALL_MB;
+
+  private static final int NODE_VCORES = 16;
 
   /** A flag holds for a period: as long as several grants need, and a job that shuffles. */
   private static final int PERIOD_MS = 40_000;
@@ -110,7 +111,7 @@ public class LinksTest {
   private void closeNodes() throws Exception {
     for (String host : Topology.HOSTS) {
       room.put(host, 0);
-      resize(host, NODE_MB);
+      CLUSTER.resize(host, NODE_MB, NODE_VCORES);
     }
   }
 
@@ -298,15 +299,7 @@ public class LinksTest {
   }
 
   private void makeRoom(String host) throws Exception {
-    resize(host, NODE_MB + room.merge(host, TASK_MB, Integer::sum));
-  }
-
-  private static void resize(String host, int memoryMb) throws Exception {
-    NodeId id = CLUSTER.cluster().resourceManager().getRMContext().getRMNodes().keySet().stream()
-        .filter(node -> node.getHost().equals(host)).findFirst()
-        .orElseThrow(() -> new AssertionError("no node on " + host));
-    String[] command = {"-updateNodeResource", id.toString(), String.valueOf(memoryMb), "16"};
-    assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(command));
+    CLUSTER.resize(host, NODE_MB + room.merge(host, TASK_MB, Integer::sum), NODE_VCORES);
   }
 
   /** Waits until this many tasks of the jobs run; small maps are over by then. */

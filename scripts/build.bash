@@ -30,8 +30,13 @@ build_native() {
 build_command_line() { cargo build --release --locked -p heddle-cli; }
 
 # The command line for tests, target/debug/heddle: its own tests have cargo build it. `cargo build`
-# would compile all crates again, with other features than `cargo test --workspace`.
-build_tests_command_line() { cargo test --workspace --locked --no-run --test command; }
+# would compile all crates again, with other features than `cargo test --workspace`. After all tests
+# were compiled, all are asked for: for one alone, cargo compiles the bridge and what uses it again.
+build_tests_command_line() {
+    local one=(--test command)
+    [ ! "${compiling_tests:-}" ] || one=()
+    cargo test --workspace --locked --no-run "${one[@]}"
+}
 
 build_laboratory() { cargo build --release --locked -p heddle-lab; }
 

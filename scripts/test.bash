@@ -366,8 +366,8 @@ part_rust() {
 part_java() {
     local class=$1 hadoop classes here name
     shift
-    [ "$class" ] || test_step 'java: compiles against every Hadoop' link-check count_link_check \
-        run_gradle -x nativeLibrary --continue linkCheck
+    [ "$class" ] || queue_steps "$(printf '%s\t' 'java: compiles against every Hadoop' link-check \
+        count_link_check run_gradle -x nativeLibrary --continue)linkCheck"
     mapfile -t classes < <(test_classes java "$class")
     [ ${#classes[@]} -gt 0 ] || return 0
     queue_steps "$(for hadoop in "$@"; do

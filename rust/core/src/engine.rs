@@ -24,6 +24,7 @@ macro_rules! world {
 mod apply;
 mod bounds;
 mod budget;
+mod candidate;
 mod capacities;
 mod containers;
 mod control;

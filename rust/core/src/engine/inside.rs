@@ -4,11 +4,10 @@
 //! queues. ApplicationMasters never go. Amounts are memory.
 
 use super::Engine;
+use super::candidate::Candidate;
 use super::labels::Labels;
-use super::victims::{Candidate, Eviction, Need, Round};
 use crate::config::{By, Compare};
 use crate::model::job::{Job, Standing};
-use crate::words::event::EvictReason;
 use crate::words::ids::{JobId, NodeId, PartitionId, UserId};
 use crate::words::keys::ShareNodeId;
 use std::cmp::Reverse;
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 /// A leaf whose jobs should have other parts of what it uses on the nodes of a label.
 pub(super) struct Inside {
     pub(super) leaf: ShareNodeId,
-    partition: PartitionId,
+    pub(super) partition: PartitionId,
     /// The rest of the leaf's bound by round (`round_max`).
     left_mb: i64,
     /// Whether other users' jobs give only what these users have above their limit.
@@ -74,9 +73,23 @@ impl Inside {
         self.places.get(&job).map(|at| &self.jobs[*at])
     }
 
+    /// The jobs that lack something, by their place in the line, and how much.
+    pub(super) fn claims(&self) -> Vec<(usize, JobId, i64)> {
+        let lacking = self.jobs.iter().enumerate();
+        lacking
+            .filter(|(_, part)| part.lacking_mb > 0)
+            .map(|(at, part)| (at, part.job, part.lacking_mb))
+            .collect()
+    }
+
+    /// Looks for room for the job at this place of the line from now on.
+    pub(super) fn claim_for(&mut self, place: usize) {
+        self.claimant = place;
+    }
+
     /// Sorts the candidates of a node, once for all asks: the last job first, there the request of
     /// the least priority, then the newest. Their rank is that of their job.
-    fn rank(&mut self, node: NodeId, all: &[Candidate]) {
+    pub(super) fn rank(&mut self, node: NodeId, all: &[Candidate]) {
         let of_leaf = all.iter().filter(|c| c.leaf == self.leaf && !c.am);
         let ranked = of_leaf.filter_map(|c| {
             let place = self.places.get(&c.job)?;
@@ -132,38 +145,6 @@ impl Inside {
                 *self.excess_mb.entry(user).or_default() -= mb;
             }
         }
-    }
-}
-
-impl Round<'_> {
-    /// Plans evictions inside a leaf, for the jobs that lack something in their order.
-    pub(super) fn plan_inside(&mut self, mut inside: Inside) -> Vec<(Need, Eviction)> {
-        for (node, room) in &self.rooms {
-            inside.rank(*node, &room.candidates);
-        }
-        let (leaf, partition) = (inside.leaf, inside.partition);
-        let claims: Vec<(usize, JobId, i64)> = inside
-            .jobs
-            .iter()
-            .enumerate()
-            .filter(|(_, part)| part.lacking_mb > 0)
-            .map(|(at, part)| (at, part.job, part.lacking_mb))
-            .collect();
-        let mut plans = Vec::new();
-        self.inside = Some(inside);
-        for (claimant, id, lacking_mb) in claims {
-            self.inside.as_mut().expect("it was just set").claimant = claimant;
-            let need = Need {
-                leaf,
-                partition,
-                lacking_mb,
-                reason: EvictReason::Inside,
-            };
-            let of_job = self.plan_for(&need, |job| job.facts.job == id);
-            plans.extend(of_job.into_iter().map(|plan| (need, plan)));
-        }
-        self.inside = None;
-        plans
     }
 }
 

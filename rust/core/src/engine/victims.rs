@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::budget::Budget;
+use super::candidate::Candidate;
 use super::inside::Inside;
 use super::labels::Labels;
 use super::search::Pick;
@@ -32,32 +33,13 @@ pub(super) struct Need {
 /// already.
 const SERVED_MAX: usize = 4 * EVICTIONS_MAX;
 
-/// A container that may be taken.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
-    pub(super) job: JobId,
-    pub(super) key: ContainerKey,
-    pub(super) leaf: ShareNodeId,
-    /// Its request priority; the smaller, the earlier.
-    pub(super) priority: i32,
-    /// Whether it is an ApplicationMaster.
-    pub(super) am: bool,
-    /// Whether its room was lent to an ask without the node's label: that goes first.
-    lent: bool,
-    /// How many queues are further above their share than this one's.
-    pub(super) rank: usize,
-    pub(super) started_ms: Millis,
-    pub(super) resource: Resource,
-    pool: Option<usize>,
-}
-
 /// The room of a node once all evicted containers have ended, less the room planned for asks.
 #[derive(Debug)]
-pub(super) struct Room {
+struct Room {
     free: Resource,
     /// Free slots by pool.
     slots: [i64; POOLS],
-    pub(super) candidates: Vec<Candidate>,
+    candidates: Vec<Candidate>,
 }
 
 /// The containers to evict so that one ask fits one node.
@@ -78,7 +60,7 @@ type Cost = (usize, bool, i64, usize, usize, Reverse<Millis>, NodeId);
 /// One round of preemption.
 pub(super) struct Round<'a> {
     engine: &'a Engine,
-    pub(super) rooms: BTreeMap<NodeId, Room>,
+    rooms: BTreeMap<NodeId, Room>,
     /// The surplus of each leaf above its share on the nodes of a label, in MB.
     surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
     budget: Budget,
@@ -89,7 +71,7 @@ pub(super) struct Round<'a> {
     /// How many more nodes may be held, by label.
     holds: BTreeMap<PartitionId, usize>,
     /// The leaf inside which containers may go now, if they go inside one.
-    pub(super) inside: Option<Inside>,
+    inside: Option<Inside>,
     served: usize,
     evictions: usize,
     /// The memory that the queue of the last `plan` still lacks.
@@ -192,8 +174,33 @@ impl<'a> Round<'a> {
         self.plan_for(need, |_| true)
     }
 
+    /// Plans evictions inside a leaf, for the jobs that lack something in their order.
+    pub(super) fn plan_inside(&mut self, mut inside: Inside) -> Vec<(Need, Eviction)> {
+        for (node, room) in &self.rooms {
+            inside.rank(*node, &room.candidates);
+        }
+        let (leaf, partition) = (inside.leaf, inside.partition);
+        let claims = inside.claims();
+        let mut plans = Vec::new();
+        self.inside = Some(inside);
+        for (place, id, lacking_mb) in claims {
+            let inside = self.inside.as_mut().expect("it was just set");
+            inside.claim_for(place);
+            let need = Need {
+                leaf,
+                partition,
+                lacking_mb,
+                reason: EvictReason::Inside,
+            };
+            let of_job = self.plan_for(&need, |job| job.facts.job == id);
+            plans.extend(of_job.into_iter().map(|plan| (need, plan)));
+        }
+        self.inside = None;
+        plans
+    }
+
     /// Plans them for some of the queue's jobs.
-    pub(super) fn plan_for(&mut self, need: &Need, wanted: impl Fn(&Job) -> bool) -> Vec<Eviction> {
+    fn plan_for(&mut self, need: &Need, wanted: impl Fn(&Job) -> bool) -> Vec<Eviction> {
         let mut plans = Vec::new();
         self.left_mb = need.lacking_mb;
         let mut hopeless: BTreeSet<ShapeId> = BTreeSet::new();

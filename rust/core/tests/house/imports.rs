@@ -15,6 +15,8 @@ pub(crate) struct Crate {
 struct File {
     name: String,
     paths: Vec<Vec<String>>,
+    /// Those of `use` lines, which alone hand a name on.
+    uses: Vec<Vec<String>>,
 }
 
 /// Upper bound on the modules that re-export a name.
@@ -34,8 +36,8 @@ impl Crate {
     /// Builds a crate of these files, given by their path below `src`.
     pub(crate) fn new(texts: BTreeMap<String, String>) -> Crate {
         let read = |(name, text): (String, String)| {
-            let paths = paths(&code(&text));
-            (module(&name), File { name, paths })
+            let (paths, uses) = paths(&code(&text));
+            (module(&name), File { name, paths, uses })
         };
         Crate {
             files: texts.into_iter().map(read).collect(),
@@ -90,7 +92,7 @@ impl Crate {
         }
         let file = self.files.get(&module)?;
         let name = rest.first().cloned().unwrap_or_default();
-        let handed_on = file.paths.iter().find(|used| used.last() == Some(&name));
+        let handed_on = file.uses.iter().find(|used| used.last() == Some(&name));
         let defined = handed_on
             .filter(|_| hops < HOPS_MAX)
             .and_then(|used| self.resolve(&module, used, hops + 1));
@@ -156,15 +158,16 @@ fn code(text: &str) -> Vec<String> {
     code.map(|token| token.text).collect()
 }
 
-/// Returns every path of two names or more, with the braces of `use` expanded. A first name that a
-/// `use` line of the file defines is replaced by its meaning.
-fn paths(tokens: &[String]) -> Vec<Vec<String>> {
+/// Returns every path of two names or more, with the braces of `use` expanded, and those of `use`
+/// lines. A first name that a `use` line of the file defines is replaced by its meaning.
+fn paths(tokens: &[String]) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
     let mut found = Vec::new();
+    let mut used = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
         // `use<'a>` lists what a type captures.
         if tokens[at] == "use" && tokens[at + 1] != "<" {
-            at = tree(tokens, at + 1, &[], &mut found);
+            at = tree(tokens, at + 1, &[], &mut used);
         } else if is_name(&tokens[at]) && (at == 0 || tokens[at - 1] != "::") {
             let mut path = vec![tokens[at].clone()];
             while tokens.get(at + 1).is_some_and(|token| token == "::")
@@ -181,6 +184,7 @@ fn paths(tokens: &[String]) -> Vec<Vec<String>> {
             at += 1;
         }
     }
+    found.extend_from_slice(&used);
     let uses: BTreeMap<String, Vec<String>> = found
         .iter()
         .filter(|path| matches!(path[0].as_str(), "crate" | "super" | "self"))
@@ -190,7 +194,7 @@ fn paths(tokens: &[String]) -> Vec<Vec<String>> {
         Some(stands_for) => [stands_for, &path[1..]].concat(),
         None => path,
     };
-    found.into_iter().map(whole).collect()
+    (found.into_iter().map(whole).collect(), used)
 }
 
 /// Reads one tree of a `use`, and returns where it ends.

@@ -166,17 +166,20 @@ fn the_rule_about_circles_can_fail() {
         ("lib.rs", "mod a; mod b; mod c; pub use c::C;"),
         ("a.rs", "use crate::{b::{self, B}, C};"),
         ("b.rs", "fn f() { super::c::g(\"crate::b\") } // crate::b"),
+        // A variant `C` of another type hands nothing on.
         (
             "c.rs",
-            "pub struct C; #[cfg(test)] mod tests { use crate::b; }",
+            "use crate::d::D; pub struct C; const E: D = D::C;
+             #[cfg(test)] mod tests { use crate::b; }",
         ),
+        ("d.rs", "pub enum D { C }"),
     ];
     let imports = example(&files);
     let found: Vec<_> = imports
         .keys()
         .map(|(from, to)| format!("{from} {to}"))
         .collect();
-    assert_eq!(found, ["a.rs b.rs", "a.rs c.rs", "b.rs c.rs"]);
+    assert_eq!(found, ["a.rs b.rs", "a.rs c.rs", "b.rs c.rs", "c.rs d.rs"]);
     assert!(circles(&imports).is_empty());
 
     let mut closed = files;

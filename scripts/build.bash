@@ -34,7 +34,7 @@ build_command_line() { cargo build --release --locked -p heddle-cli; }
 # were compiled, all are asked for: for one alone, cargo compiles the bridge and what uses it again.
 build_tests_command_line() {
     local one=(--test command)
-    [ ! "${compiling_tests:-}" ] || one=()
+    [ ! "${tests_compiled:-}" ] || one=()
     cargo test --workspace --locked --no-run "${one[@]}"
 }
 

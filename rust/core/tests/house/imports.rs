@@ -184,8 +184,7 @@ fn paths(tokens: &[String]) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
             at += 1;
         }
     }
-    found.extend_from_slice(&used);
-    let uses: BTreeMap<String, Vec<String>> = found
+    let uses: BTreeMap<String, Vec<String>> = used
         .iter()
         .filter(|path| matches!(path[0].as_str(), "crate" | "super" | "self"))
         .map(|path| (path[path.len() - 1].clone(), path.clone()))
@@ -194,7 +193,10 @@ fn paths(tokens: &[String]) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
         Some(stands_for) => [stands_for, &path[1..]].concat(),
         None => path,
     };
-    (found.into_iter().map(whole).collect(), used)
+    let used: Vec<_> = used.iter().cloned().map(whole).collect();
+    let mut all: Vec<_> = found.into_iter().map(whole).collect();
+    all.extend_from_slice(&used);
+    (all, used)
 }
 
 /// Reads one tree of a `use`, and returns where it ends.

@@ -10,9 +10,11 @@ import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.cluster.Topology;
 import io.heddle.integration.jobs.ShellService;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.LongSummaryStatistics;
-import org.apache.hadoop.mapreduce.Job;
+import java.util.concurrent.Callable;
+import java.util.function.Predicate;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
@@ -24,27 +26,19 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * HFSP on a real cluster: of two jobs without hints about their sizes, the one with less work goes
- * first though it came second, and then the big one goes on. In between another ResourceManager
- * takes over. The same with reduces. The test holds all tasks, so that their lengths are in its
- * hands. Newest Hadoop only: nothing here depends on the version.
+ * HFSP on a real cluster: a small job without hints about its size goes before a big one that came
+ * first, and then the big one goes on. In between another ResourceManager takes over. The same with
+ * reduces, without a takeover. The test decides when each task ends. Newest Hadoop only: nothing
+ * here depends on the version.
  */
 public class HfspTest {
-  private static final int BIG_MAPS = 16;
+  /** Tasks of the big job. */
+  private static final int MANY = 16;
 
-  private static final int SMALL_MAPS = 8;
-
-  private static final int MANY_REDUCES = 12;
-
-  /** Nodes have room for two tasks each, one less beside the larger job's ApplicationMaster. */
-  private static final int SLOTS = 7;
-
-  /** Half of them are its samples. */
-  private static final int FEW_REDUCES = 4;
+  /** Tasks of the small job: so many that fair sharing would give it less room than it gets. */
+  private static final int FEW = 10;
 
   private static final int SAMPLES = 2;
-
-  private static final int NEIGHBOURS = 2;
 
   private static final int TASK_MB = 1024;
 
@@ -52,20 +46,28 @@ public class HfspTest {
 
   private static final int NODE_VCORES = 16;
 
-  /** What a task counts as before samples tell: no job can be late before they do. */
-  private static final int UNKNOWN_MS = 3_600_000;
+  private static final int NEIGHBOURS = 2;
+
+  /** One of eight slots has room for ApplicationMasters only. */
+  private static final int AT_ONCE = 8 - 1 - NEIGHBOURS;
+
+  /** The length that the big job claims for its tasks. So long that it cannot be late. */
+  private static final int CLAIMED_MS = 3_600_000;
+
+  /** Samples run for longer: what a busy machine adds to their end is little beside it. */
+  private static final int SAMPLE_MS = 5000;
 
   /** The learnt and the measured times differ by at most this factor. */
   private static final double SLACK = 2.5;
 
   /**
-   * Tasks must not wait for their data: they would let the other job's pass. Nor must a node be
-   * held for long for tasks that the test does not let begin: a smaller one of the other job waits
-   * for it. What would be extrapolated from samples that a test holds means nothing.
+   * Tasks must not wait for their data: they would let the other job's pass. A reservation must be
+   * short: no room comes for it, and the other job's ApplicationMaster would wait behind it. What
+   * would be extrapolated from samples that a test holds means nothing.
    */
   private static final String CONFIGURATION =
       "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": " + SAMPLES
-          + ", \"default_task_ms\": " + UNKNOWN_MS + ", \"delta_ms\": 3600000},"
+          + ", \"default_task_ms\": 1000, \"delta_ms\": 3600000},"
           + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0},"
           + " \"reservation\": {\"hold_ms\": 1000, \"hold_max_ms\": 1000}}";
 
@@ -78,7 +80,7 @@ public class HfspTest {
 
   @Rule public final Slots slots = new Slots(CLUSTER);
 
-  /** The tasks for which nodes were made larger. */
+  /** How many tasks {@link #makeRoom} has made room for. */
   private int made;
 
   @Before
@@ -90,72 +92,89 @@ public class HfspTest {
   }
 
   @Test
-  public void aSmallJobOvertakesABigOneByWhatItsSamplesTold() throws Exception {
-    ShellService neighbour =
-        slots.service("grace", "default", NEIGHBOURS, Resource.newInstance(TASK_MB, 1));
-    slots.await("the neighbour runs", () -> slots.held(neighbour) == NEIGHBOURS, neighbour);
-    int atOnce = SLOTS - NEIGHBOURS;
-    HeldJob big = job("bob", "big", BIG_MAPS, 0);
-    awaitTasks(atOnce, big);
-
-    CLUSTER.cluster().failOver();
-    CLUSTER.cluster().awaitNodes(4);
-    awaitTasks(atOnce, big);
-    HeldJob small = job("alice", "small", SMALL_MAPS, 1);
-    awaitUnstarted(small, "map", SMALL_MAPS);
-
-    // Its samples, then the others: all room that comes. None of the big job's maps ends.
-    makeRoom(SAMPLES);
-    awaitTasks(SAMPLES, small);
-    small.letMapsEnd(SAMPLES);
-    double smallMs = awaitSize("map", SMALL_MAPS);
-    awaitTasks(SAMPLES, small);
-    makeRoom(SMALL_MAPS - 2 * SAMPLES);
-    awaitTasks(SMALL_MAPS - SAMPLES, small);
-    awaitTasks(atOnce, big);
-    // All of its maps have begun.
-    small.letMapsEnd(SAMPLES + 1);
-    awaitTasks(atOnce + 1, big);
-
-    // With all that ran when the small job came, both of the big one's samples have ended.
-    big.letMapsEnd(atOnce);
-    double bigMs = awaitSize("map", BIG_MAPS);
-    big.letMapsEnd();
-    small.finish();
-    checkLearnt("small", smallMs, tasks(small.job(), TaskType.MAP));
-    big.finish();
-    checkLearnt("big", bigMs, tasks(big.job(), TaskType.MAP));
-    assertEquals("what the neighbour lost", 0, neighbour.ended().size());
-    neighbour.stop();
+  public void aJobOfFewMapsOvertakesOneOfMany() throws Exception {
+    checkOvertaking(TaskType.MAP, true,
+        () -> maps("big", MANY, "heddle:map-ms=" + CLAIMED_MS), () -> maps("small", FEW));
   }
 
   @Test
   public void aJobOfFewReducesOvertakesOneOfMany() throws Exception {
-    HeldJob many = reduces("many", MANY_REDUCES);
-    awaitTasks(SLOTS, many);
-    HeldJob few = reduces("few", FEW_REDUCES);
-    // Which of a job's tasks are reduces, its ApplicationMaster's web service tells, when it does.
-    Await.until("the engine has the many", ClusterRule.JOB_SECONDS,
-        () -> phase("reduce", MANY_REDUCES) != null, HfspTest::stages);
-    awaitUnstarted(few, "reduce", FEW_REDUCES);
+    checkOvertaking(TaskType.REDUCE, false,
+        () -> reduces("many", MANY, "heddle:reduce-ms=" + CLAIMED_MS),
+        () -> reduces("few", FEW));
+  }
 
-    // Its samples, then the others, as above.
+  private void checkOvertaking(
+      TaskType kind, boolean failOver, Callable<HeldJob> submitMany, Callable<HeldJob> submitFew)
+      throws Exception {
+    ShellService neighbour =
+        slots.service("grace", "default", NEIGHBOURS, Resource.newInstance(TASK_MB, 1));
+    slots.await("the neighbour runs", () -> slots.held(neighbour) == NEIGHBOURS, neighbour);
+    HeldJob many = submitMany.call();
+    awaitTasks(AT_ONCE, many);
+
+    if (failOver) {
+      CLUSTER.cluster().failOver();
+      CLUSTER.cluster().awaitNodes(4);
+      awaitTasks(AT_ONCE, many);
+    }
+    HeldJob few = submitFew.call();
+    few.awaitPending();
+    awaitPhase(kind, MANY, phase -> phase.get("size_ms").asDouble() == 1.0 * MANY * CLAIMED_MS);
+    awaitPhase(kind, FEW, phase -> !phase.get("trained").asBoolean());
+    assertEquals("nothing of it runs yet", 0, phase(kind, FEW).get("running").asInt());
+
+    // Its samples, then the others: all room that comes. None of the big job's tasks ends.
     makeRoom(SAMPLES);
     awaitTasks(SAMPLES, few);
-    few.letReducesEnd(SAMPLES);
-    double fewMs = awaitSize("reduce", FEW_REDUCES);
-    awaitTasks(FEW_REDUCES - SAMPLES, few);
-    awaitTasks(SLOTS, many);
-    few.letReducesEnd(SAMPLES + 1);
-    awaitTasks(SLOTS + 1, many);
-    few.finish();
-    checkLearnt("few reduces", fewMs, tasks(few.job(), TaskType.REDUCE));
+    Thread.sleep(SAMPLE_MS);
+    letEnd(few, kind, SAMPLES);
+    double fewMs = awaitLearnt(kind, FEW);
+    awaitTasks(SAMPLES, few);
+    makeRoom(FEW - 2 * SAMPLES);
+    awaitTasks(FEW - SAMPLES, few);
+    awaitTasks(AT_ONCE, many);
+    // All of its tasks have begun.
+    letEnd(few, kind, SAMPLES + 1);
+    awaitTasks(AT_ONCE + 1, many);
 
-    // With all that ran when it came, both of the many's samples have ended.
-    many.letReducesEnd(SLOTS);
-    double manyMs = awaitSize("reduce", MANY_REDUCES);
+    // With all that ran when the small job came, both of the big one's samples have ended.
+    letEnd(many, kind, AT_ONCE);
+    double learntMs = awaitLearnt(kind, MANY);
+    letEnd(many, kind, MANY);
+    few.finish();
+    checkLearnt("small", kind, fewMs, first(SAMPLES, kind, few));
     many.finish();
-    checkLearnt("many reduces", manyMs, tasks(many.job(), TaskType.REDUCE));
+    checkLearnt("big", kind, learntMs, first(AT_ONCE, kind, many));
+    assertEquals("what the neighbour lost", 0, neighbour.ended().size());
+    neighbour.stop();
+  }
+
+  /** Its reduce waits for the last map. */
+  private static HeldJob maps(String name, int maps, String... tags) throws Exception {
+    return new HeldJob(CLUSTER, "bob", name, maps, 1, conf -> {
+      conf.setStrings(MRJobConfig.JOB_TAGS, tags);
+      conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MB);
+    });
+  }
+
+  private static HeldJob reduces(String name, int reduces, String... tags) throws Exception {
+    HeldJob job = new HeldJob(CLUSTER, "bob", name, 1, reduces, conf -> {
+      conf.setStrings(MRJobConfig.JOB_TAGS, tags);
+      conf.setInt(MRJobConfig.MAP_MEMORY_MB, 256);
+      conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MB);
+    });
+    job.letMapsEnd();
+    job.awaitMapsDone();
+    return job;
+  }
+
+  private static void letEnd(HeldJob job, TaskType kind, int count) throws Exception {
+    if (kind == TaskType.MAP) {
+      job.letMapsEnd(count);
+    } else {
+      job.letReducesEnd(count);
+    }
   }
 
   /** Makes room for tasks: one node after the other becomes larger by one. */
@@ -183,15 +202,6 @@ public class HfspTest {
     return job;
   }
 
-  /** Waits until a job has asked, and the engine knows how many tasks it has; none may run. */
-  private static void awaitUnstarted(HeldJob job, String kind, int tasks) throws Exception {
-    job.awaitPending();
-    Await.until("the engine has " + tasks + " tasks", ClusterRule.JOB_SECONDS,
-        () -> phase(kind, tasks) != null, HfspTest::stages);
-    assertEquals("nothing of it runs yet", 0, phase(kind, tasks).get("running").asInt());
-    assertEquals("of an unknown size", 1.0 * tasks * UNKNOWN_MS, sizeMs(kind, tasks), 0);
-  }
-
   private static void awaitTasks(int count, HeldJob job) throws Exception {
     Await.until(
         count + " tasks of " + job.job().getJobName() + " run", ClusterRule.JOB_SECONDS,
@@ -199,21 +209,26 @@ public class HfspTest {
         () -> job + " " + stages());
   }
 
-  /** Waits until the samples of a phase have ended; returns the learnt length of a task. */
-  private static double awaitSize(String kind, int tasks) throws Exception {
+  /**
+   * Waits for a state of a phase. Which of a job's tasks are reduces, its ApplicationMaster's web
+   * service tells, when it does.
+   */
+  private static JsonNode awaitPhase(TaskType kind, int tasks, Predicate<JsonNode> state)
+      throws Exception {
     Await.until(
-        "samples of " + tasks + " tasks have told their size", ClusterRule.JOB_SECONDS,
+        "a state of " + tasks + " tasks", ClusterRule.JOB_SECONDS,
         () -> {
           JsonNode phase = phase(kind, tasks);
-          return phase != null && phase.get("trained").asBoolean();
+          return phase != null && state.test(phase);
         },
         HfspTest::stages);
-    return sizeMs(kind, tasks) / tasks;
+    return phase(kind, tasks);
   }
 
-  /** Returns what the engine thinks of a phase. */
-  private static double sizeMs(String kind, int tasks) throws Exception {
-    return phase(kind, tasks).get("size_ms").asDouble();
+  /** Waits until the samples of a phase have ended; returns the learnt length of a task. */
+  private static double awaitLearnt(TaskType kind, int tasks) throws Exception {
+    JsonNode phase = awaitPhase(kind, tasks, seen -> seen.get("trained").asBoolean());
+    return phase.get("size_ms").asDouble() / tasks;
   }
 
   @Test
@@ -221,8 +236,11 @@ public class HfspTest {
     HeldBack.keepsItsReduce(CLUSTER, "hfsp");
   }
 
-  private static List<TaskReport> tasks(Job job, TaskType kind) throws Exception {
-    return Arrays.asList(job.getTaskReports(kind));
+  /** Returns the tasks of a kind that began first. */
+  private static List<TaskReport> first(int count, TaskType kind, HeldJob job) throws Exception {
+    List<TaskReport> tasks = Arrays.asList(job.job().getTaskReports(kind));
+    tasks.sort(Comparator.comparingLong(TaskReport::getStartTime));
+    return tasks.subList(0, count);
   }
 
   private static long lengthMs(TaskReport map) {
@@ -230,11 +248,12 @@ public class HfspTest {
   }
 
   /** A busy machine makes the tasks longer, and with them what is learnt. */
-  private static void checkLearnt(String job, double learntMs, List<TaskReport> tasks) {
+  private static void checkLearnt(
+      String job, TaskType kind, double learntMs, List<TaskReport> tasks) {
     LongSummaryStatistics lengths =
         tasks.stream().mapToLong(HfspTest::lengthMs).summaryStatistics();
     String figures =
-        String.format("%s job: %.0f ms per task learnt; %s", job, learntMs, lengths);
+        String.format("%s job: %.0f ms per %s learnt; %s", job, learntMs, kind, lengths);
     Slots.measured("hfsp: %s", figures);
     assertTrue(figures, learntMs > lengths.getMin() / SLACK);
     assertTrue(figures, learntMs < lengths.getMax() * SLACK);
@@ -244,12 +263,13 @@ public class HfspTest {
    * Returns the phase with this many tasks of a kind, as the engine knows it; null before they are
    * asked for.
    */
-  private static JsonNode phase(String kind, int tasks) throws Exception {
+  private static JsonNode phase(TaskType kind, int tasks) throws Exception {
     JsonNode stages = EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"stages\"}");
     assertNotNull(stages.toString(), stages.get("order").get("pools"));
     for (JsonNode pool : stages.get("order").get("pools")) {
       for (JsonNode phase : pool.get("phases")) {
-        if (phase.get("kind").asText().equals(kind) && phase.get("tasks").asInt() == tasks) {
+        if (phase.get("kind").asText().equalsIgnoreCase(kind.name())
+            && phase.get("tasks").asInt() == tasks) {
           return phase;
         }
       }

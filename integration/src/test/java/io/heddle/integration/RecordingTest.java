@@ -26,7 +26,7 @@ import org.junit.Test;
 
 /**
  * MapReduce jobs under the stock schedulers with a journal have the right results, and {@code
- * heddle whatif} reads the same jobs, maps and reduces of it, with the ResourceManager's own times.
+ * heddle whatif} reads the same jobs from it: maps, reduces, and the ResourceManager's own times.
  * Newest Hadoop only: what depends on the version is in RecorderTest, in the shim's tests.
  */
 public class RecordingTest {

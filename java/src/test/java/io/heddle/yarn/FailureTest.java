@@ -88,7 +88,7 @@ public class FailureTest {
     }
   }
 
-  /** An error would be logged for each container that was granted just before a failover. */
+  /** Otherwise each container granted just before a failover would log an error. */
   @Test
   public void aStopBeforeAContainerIsHandedOverIsNoError() throws Exception {
     assertEquals(Level.INFO, loggedWhenHandedOver(

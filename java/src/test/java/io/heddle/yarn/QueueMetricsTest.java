@@ -135,6 +135,8 @@ public class QueueMetricsTest {
     QueueMetrics.clearQueueMetrics();
     Configuration theirs = new YarnConfiguration(conf);
     theirs.set(YarnConfiguration.RM_SCHEDULER, stock.getName());
+    // Otherwise its threads may grant before MockRM has seen that the application waits.
+    theirs.setBoolean("yarn.scheduler.capacity.schedule-asynchronously.enable", false);
     Map<String, Map<String, Object>> expected = played(theirs, queues);
     assertEquals("queues and users", expected.keySet(), ours.keySet());
     StringBuilder differences = new StringBuilder();

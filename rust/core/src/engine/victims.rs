@@ -199,7 +199,7 @@ impl<'a> Round<'a> {
         plans
     }
 
-    /// Plans them for some of the queue's jobs.
+    /// Plans evictions for some of a queue's jobs.
     fn plan_for(&mut self, need: &Need, wanted: impl Fn(&Job) -> bool) -> Vec<Eviction> {
         let mut plans = Vec::new();
         self.left_mb = need.lacking_mb;

@@ -5,9 +5,9 @@
 # The test classes of a JVM take two to eight minutes, seventeen beside six busy loops; what takes
 # far longer hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-3600}
-# Steps whose test classes run in one JVM, one after the other: the first mini cluster of a JVM loads
-# and compiles classes, which costs some seven seconds of processor time. A class that changes a JVM
-# for good, such as PrometheusTest with its metrics, has one of its own.
+# Steps whose test classes run in one JVM, one after the other: the first mini cluster of a JVM
+# loads and compiles classes, which costs some seven seconds of processor time. A class that changes
+# a JVM for good, such as PrometheusTest with its metrics, has one of its own.
 SHARED_JVMS='
 jobs: AdministrationTest FailoverTest MapReduceTest TezTest TeraSortTest
 fair: FairTest TypedSlotsTest

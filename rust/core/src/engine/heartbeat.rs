@@ -195,8 +195,8 @@ impl Engine {
                 if !visit.lends {
                     let room = self.cluster.node(id).map(|node| node.free);
                     self.note_look(&room.unwrap_or(Resource::ZERO));
-                    self.note_skips(fits);
                 }
+                self.note_skips(fits);
                 return;
             };
             visit.granted.resource += self.backlog.shapes.get(pick.shape).size.resource;

@@ -294,6 +294,24 @@ fn idle_room_is_lent_to_tasks_without_a_label_after_a_while() {
     assert_eq!(a["labels"]["gpu"]["used"]["memory-mb"], 4 * GB);
 }
 
+/// The clock of an ask that insists on its node, then on its rack, runs while a node that lends has
+/// room for it: its own may stay full for days.
+#[test]
+fn an_ask_that_insists_on_its_node_is_lent_room_in_the_end() {
+    let mut host = host(two_queues());
+    let own = host.node(0, GB, 64);
+    let labelled = host.lending_node(1, 4 * GB, 64, GPU);
+    job(&mut host, 1, "root.a");
+    host.ask(1, 0, 1, GB);
+    host.beat(own);
+    host.ask_on(1, 1, GB, &[(own, 0), (own, 0)]);
+    // A second until it may be lent anything, three for its node, three for its rack.
+    seconds(&mut host, 6);
+    assert_eq!(on(&host, 1, labelled), 0, "it insists on its rack");
+    seconds(&mut host, 2);
+    assert_eq!(on(&host, 1, labelled), 2);
+}
+
 #[test]
 fn masters_are_not_lent_room() {
     let mut host = host(two_queues());

@@ -171,9 +171,9 @@ public final class Browser implements AutoCloseable {
     return taken;
   }
 
-  /** Returns the addresses of all requests so far. */
+  /** Returns the addresses of all requests until now: a copy, because the page goes on asking. */
   List<String> requests() {
-    return requests;
+    return List.copyOf(requests);
   }
 
   /** Opens a page and waits until its scripts have begun. */

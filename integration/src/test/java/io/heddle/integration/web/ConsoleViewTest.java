@@ -196,8 +196,8 @@ public class ConsoleViewTest extends ConsoleSite {
       assertFalse(text("#summary"), text("#summary").contains("Accounts kept"));
       assertFalse(text("#summary"), text("#summary").contains("Price"));
       assertEquals("[]", buttons());
-      List<String> asked = browser.requests().subList(before, browser.requests().size());
-      for (String url : asked) {
+      List<String> asked = browser.requests();
+      for (String url : asked.subList(before, asked.size())) {
         assertFalse(url, url.contains("/price") || url.contains("/ledger"));
       }
     } finally {

@@ -326,6 +326,10 @@ impl Hfsp {
         }
         let phase = self.phases.get_mut(id).expect("it was just made");
         phase.running += 1;
+        // Before its job asks again, a phase is as large as what was found of it.
+        let tasks = self.tasks_of(job, id);
+        let phase = self.phases.get_mut(id).expect("it was just made");
+        phase.samples.want(self.settings.samples.min(tasks));
     }
 
     fn ended(&mut self, job: &Job, id: PhaseId, how: (&Container, bool), now: Millis) {

@@ -243,6 +243,33 @@ fn a_failed_sample_is_replaced() {
     assert_eq!(cluster.phase(0, 1, "size_ms"), 210_000.0);
 }
 
+/// HF-27: of a job that another ResourceManager had started, the first tasks found are the samples,
+/// whether their job has asked before or not.
+#[test]
+fn recovered_tasks_are_samples_before_their_job_asks() {
+    for (found, asked) in [(1, true), (1, false), (2, true), (2, false), (4, false)] {
+        let mut cluster = Cluster::new(1, json!({"samples": 2}));
+        cluster.host.job(1, cluster.queue);
+        if asked {
+            cluster.ask(1, MAP, 26, 10);
+        }
+        for _ in 0..found {
+            cluster.host.recovered(1, 0, 1_024, false);
+            cluster.host.now += SECOND;
+        }
+        if !asked {
+            cluster.ask(1, MAP, 26, 10);
+        }
+        assert_eq!(cluster.phase(0, 1, "tasks"), 26 + found);
+        let samples = cluster.state(0)["sampling"].clone();
+        assert_eq!(
+            samples,
+            found.min(2),
+            "{found} found, asked before: {asked}"
+        );
+    }
+}
+
 /// HF-41, HF-27: three maps are fewer than the samples: all of them are, and go at once.
 #[test]
 fn a_job_with_fewer_tasks_than_samples_ends_in_training() {

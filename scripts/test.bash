@@ -38,8 +38,8 @@ idle_before=()
 # Those of the bench's workloads that take few seconds each.
 QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
 
-# The process that compiles the Rust tests, and whether it has compiled all.
-compiling_tests=
+# The process of start_beside, and whether all Rust tests were compiled.
+beside=
 tests_compiled=
 
 total_passed=0
@@ -232,22 +232,32 @@ lint_scripts() { every_script | xargs shellcheck -x -e SC2054; }
 
 part_scripts() { test_step 'scripts and packages' scripts count_tap scripts/self-test; }
 
-# Compiles the Rust tests beside the native library, whose optimizer uses one processor for minutes.
-# Cargo locks other folders for it.
-start_compiling_tests() {
+# start_beside LOG COMMAND...: runs a command beside what follows, one at a time.
+start_beside() {
+    local log=$LOGS/$1.out
+    shift
     mkdir -p "$LOGS"
     # A shell makes its background commands ignore Ctrl-C; they must still end with it.
     trap 'kill -TERM 0' INT
-    cargo test --locked --workspace --no-run >"$LOGS/rust-compile.out" 2>&1 </dev/null &
-    compiling_tests=$!
+    "$@" >"$log" 2>&1 </dev/null &
+    beside=$!
 }
 
-finish_compiling_tests() {
+# finish_beside LOG: waits for that command; prints what it wrote, and returns its exit code.
+finish_beside() {
     local code=0
-    wait "$compiling_tests" && tests_compiled=1 || code=$?
-    cat "$LOGS/rust-compile.out"
+    wait "$beside" || code=$?
+    cat "$LOGS/$1.out"
     return $code
 }
+
+# Compiles the Rust tests beside the native library, whose optimizer uses one processor for minutes.
+# Cargo locks other folders for it.
+start_compiling_tests() {
+    start_beside rust-compile cargo test --locked --workspace --no-run
+}
+
+finish_compiling_tests() { finish_beside rust-compile && tests_compiled=1; }
 
 part_rust() {
     test_step 'rust: format' rust-format count_exit_code cargo fmt --all --check

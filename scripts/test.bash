@@ -11,11 +11,11 @@ TEST_ALL=
 LONG_PARTS=(platforms soak hadoop-tests)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
 # which more processors do not shorten.
-LANES=${HEDDLE_TEST_LANES:-3}
+LANES=${HEDDLE_TEST_LANES:-4}
 # More of them while processors are idle for part of the time, in percent: some steps do little but
 # wait, and the start of a cluster uses all processors for some seconds.
 SPARE_LANES=2
-SPARE_IDLE=30
+SPARE_IDLE=20
 SPARE_WINDOW_S=8
 # Each may need this much, and the one before it may still grow.
 SPARE_MEMORY_KB=8000000

@@ -106,11 +106,12 @@ final class HeldJob {
     reduces.let(count);
   }
 
-  /** Lets all tasks end; the job must succeed with the right result. */
+  /** Lets all tasks end; the job must succeed with the right result in its first attempt. */
   void finish() throws Exception {
     letMapsEnd();
     letReducesEnd();
     cluster.assertSucceeds(job);
+    assertEquals(1, cluster.applications().find(id()).getAppAttempts().size());
     if (job.getNumReduceTasks() > 0) {
       assertEquals(corpus.counts(), JobOutput.counts(cluster.fileSystem(), output));
     }

@@ -8,6 +8,7 @@ import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.FrameWriter;
 import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.engine.ResourceCodec;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -20,6 +21,7 @@ import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 
 /**
@@ -113,6 +115,15 @@ final class EngineBooks {
     node.intern(names.places, names.partitions);
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
+  }
+
+  /** Tells the engine a node's free room, unless it was told the same last. */
+  void tellRoom(HeddleNode node, ResourceCodec resources) {
+    Resource free = node.getUnallocatedResource();
+    if (!node.wasToldOf(free, resources)) {
+      engine.out().nodeRoom(node.id(), free);
+      node.tellOf(free, resources);
+    }
   }
 
   /** Tells the engine how much of a node processes outside YARN use. */

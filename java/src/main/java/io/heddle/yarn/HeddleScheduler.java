@@ -435,7 +435,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       return;
     }
     Resource free = node.getUnallocatedResource();
-    if (full(free) || nothingToSay(node, free) || offers.waitsForNodes() || !engine.ready()) {
+    if (full(free)) {
+      // Offers would count on what the engine does not know to be used, as after a restart.
+      books.tellRoom(node, resources);
+      return;
+    }
+    if (nothingToSay(node, free) || offers.waitsForNodes() || !engine.ready()) {
       return;
     }
     offers.forget(node);

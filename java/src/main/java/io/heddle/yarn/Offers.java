@@ -11,7 +11,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
-import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
@@ -203,9 +202,7 @@ final class Offers {
       nodes.remove();
       // It may have left, and another node may have its number.
       if (books.node(node.getNodeID()) == node) {
-        Resource free = node.getUnallocatedResource();
-        engine.out().nodeRoom(node.id(), free);
-        node.tellOf(free, resources);
+        books.tellRoom(node, resources);
       }
     }
   }

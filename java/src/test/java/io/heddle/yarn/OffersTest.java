@@ -10,6 +10,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -17,10 +18,13 @@ import java.util.concurrent.locks.Lock;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
@@ -79,6 +83,43 @@ public class OffersTest {
       cluster.heartbeat();
       assertEquals(0, fetch(am).size());
       cluster.assertBooksEqual();
+    }
+  }
+
+  /** The engine must know that a node is full which came with its containers after a restart. */
+  @Test
+  public void aNodeThatIsFullAfterARestartIsNotOffered() throws Exception {
+    Configuration conf = TestCluster.recovering("{\"heartbeat_fill\": 1.0}");
+    MemoryRMStateStore store = new MemoryRMStateStore();
+    store.init(conf);
+    try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
+      MockNM node = old.node("a1", 3 * GB);
+      RMApp app = old.submit("alice", "dynamic");
+      MockAM am = old.launch(app, node);
+      ask(am, any(20, GB, 2));
+      old.heartbeat();
+      List<Container> two = fetch(am);
+      assertEquals(2, two.size());
+      old.running(node, two);
+      conf.unset(Offers.PROPERTY);
+      try (TestCluster next = new TestCluster(conf, store)) {
+        node.setResourceTrackerService(next.rm.getResourceTrackerService());
+        List<NMContainerStatus> kept = new ArrayList<>();
+        kept.add(TestCluster.amReport(am, GB));
+        for (Container task : two) {
+          kept.add(NMContainerStatus.newInstance(task.getId(), 0, ContainerState.RUNNING,
+              task.getResource(), "", 0, task.getPriority(), 0));
+        }
+        node.registerNode(kept, Collections.singletonList(app.getApplicationId()));
+        node.nodeHeartbeat(true);
+        next.rm.drainEvents();
+        am.setAMRMProtocol(next.rm.getApplicationMasterService(), next.rm.getRMContext());
+        next.rm.waitForState(am.getApplicationAttemptId(), RMAppAttemptState.LAUNCHED);
+        am.registerAppAttempt(true);
+        assertEquals(0, at(am, any(20, GB, 2)).size());
+        assertEquals("grants on a full node", 0, next.scheduler.inspection().refusedGrants());
+        next.assertBooksEqual();
+      }
     }
   }
 

@@ -30,7 +30,7 @@ public class JournalReplayTest {
 
   @Test
   public void everyJournalGivesTheDigestKeptBesideIt() throws IOException {
-    NativeLibrary.load(null);
+    NativeLibrary.load(System.getProperty(NativeLibrary.PATH_PROPERTY));
     int journals = 0;
     for (File file : dataFolder().listFiles()) {
       if (file.getName().endsWith(".journal")) {

@@ -162,12 +162,12 @@ impl Shapes {
         }
     }
 
-    /// Fills `fits` with the pending shapes that fit `free` in `partition` and take no slot of a
-    /// pool that is `full` on the node.
+    /// Fills `fits` with the pending shapes that the node `serves`, that fit `free`, and that take
+    /// no slot of a pool that is `full` on the node.
     pub(crate) fn fit(
         &mut self,
         free: &Resource,
-        partition: PartitionId,
+        serves: impl Fn(&ShapeSize) -> bool,
         full: [bool; POOLS],
         now: Millis,
         fits: &mut FitList,
@@ -178,7 +178,7 @@ impl Shapes {
         fits.mask = 0;
         for id in &self.standing {
             let shape = &mut self.table[id.0 as usize];
-            if shape.size.partition == partition && shape.size.resource.fits_in(free) {
+            if serves(&shape.size) && shape.size.resource.fits_in(free) {
                 // It has room. If it lacks a slot, holding a node would not help.
                 shape.unfit_since_ms = now;
                 if shape.size.pool.is_some_and(|pool| full[pool]) {
@@ -216,21 +216,6 @@ impl Shapes {
                 fits.mask |= 1 << other.bit();
             }
         }
-    }
-
-    /// Drops from `fits` what is not `wanted`.
-    pub(crate) fn keep(&mut self, fits: &mut FitList, wanted: impl Fn(&ShapeSize) -> bool) {
-        let table = &mut self.table;
-        fits.mask = 0;
-        fits.shapes.retain(|id| {
-            let shape = &mut table[id.0 as usize];
-            let keep = wanted(&shape.size);
-            match keep {
-                true => fits.mask |= 1 << id.bit(),
-                false => shape.stamp = 0,
-            }
-            keep
-        });
     }
 
     /// Drops from `fits` what no longer fits: room only shrinks during a heartbeat.
@@ -363,7 +348,13 @@ mod tests {
             shapes.enter(id, 0);
         }
         let mut fits = FitList::default();
-        shapes.fit(&Resource::new(8192, 2), PartitionId(0), OPEN, 1, &mut fits);
+        shapes.fit(
+            &Resource::new(8192, 2),
+            |size| size.partition == PartitionId(0),
+            OPEN,
+            1,
+            &mut fits,
+        );
         assert_eq!(fits.shapes, [small, large]);
         assert!(!shapes.is_fit(labelled, &fits) && !shapes.is_fit(idle, &fits));
         shapes.refit(&Resource::new(4096, 1), OPEN, &mut fits);

@@ -4,7 +4,7 @@
 use super::partitions::may_be_lent;
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
-use crate::backlog::FitList;
+use crate::backlog::{FitList, ShapeSize};
 use crate::config::Granted;
 use crate::model::change::Change;
 use crate::model::cluster::Node;
@@ -130,10 +130,11 @@ impl Engine {
         let (free, partition) = (node.free, node.facts.partition);
         let shapes = &mut self.backlog.shapes;
         if visit.lends {
-            shapes.fit(&free, PartitionId::DEFAULT, full, self.now, fits);
-            shapes.keep(fits, |size| may_be_lent(size.partition, size.am));
+            let lent = |size: &ShapeSize| may_be_lent(size.partition, size.am);
+            shapes.fit(&free, lent, full, self.now, fits);
         } else {
-            shapes.fit(&free, partition, full, self.now, fits);
+            let own = |size: &ShapeSize| size.partition == partition;
+            shapes.fit(&free, own, full, self.now, fits);
         }
     }
 

@@ -73,9 +73,10 @@ impl Engine {
         self.grant(id, pick, decisions);
         let node = self.cluster.node(id).expect("the heartbeat found it");
         let full = self.full_pools(node);
-        self.backlog
-            .shapes
-            .fit(&node.free, node.facts.partition, full, self.now, fits);
+        let partition = node.facts.partition;
+        let own = |size: &ShapeSize| size.partition == partition;
+        let shapes = &mut self.backlog.shapes;
+        shapes.fit(&node.free, own, full, self.now, fits);
         false
     }
 

@@ -285,9 +285,15 @@ impl Search<'_> {
                 || ask.may_run_on(facts.host, facts.rack))
     }
 
+    fn may_borrow(&self, entry: &Entry) -> bool {
+        let job = self.cluster.job(entry.job);
+        let ask = job.and_then(|job| job.ask(entry.ask));
+        may_borrow(ask.expect("indexed asks are there"), self.now)
+    }
+
     fn pass_over_below(&mut self, at: ShareNodeId) {
         let any = self.backlog.locked_mask(at) & self.fits.mask != 0;
-        if self.passed_over.is_some() || self.lends || !any {
+        if self.passed_over.is_some() || !any {
             return;
         }
         let mut leaf = at;
@@ -298,11 +304,14 @@ impl Search<'_> {
     }
 
     fn pass_over_in_leaf(&mut self, leaf: ShareNodeId, before: Option<Entry>) {
-        if self.passed_over.is_some() || self.lends {
+        if self.passed_over.is_some() {
             return;
         }
         for (shape, asks) in &self.backlog.leaf(leaf).locked {
-            let Some(first) = asks.first() else { continue };
+            let mut looked_at = asks.iter().take(LENT_LOOKS);
+            let Some(first) = looked_at.find(|entry| !self.lends || self.may_borrow(entry)) else {
+                continue;
+            };
             if self.backlog.shapes.is_fit(*shape, self.fits)
                 && before.is_none_or(|before| *first < before)
                 && self.passed_over.is_none_or(|other| *first < other)

@@ -127,6 +127,8 @@ struct Phase {
     /// Whether tasks of it are pending.
     asks: bool,
     samples: SampleSet,
+    /// Whether all its samples were known before a reload: it needs no others.
+    trained: bool,
     weight: f64,
     /// Mean length of its tasks, known from before a reload.
     mean_task: Option<f64>,
@@ -137,6 +139,14 @@ struct Phase {
     key: OrderKey,
     /// Its label in `Pool::needy`.
     needy: Option<i64>,
+}
+
+impl Phase {
+    fn want_samples(&mut self, wanted: u32) {
+        if !self.trained {
+            self.samples.want(wanted);
+        }
+    }
 }
 
 /// The HFSP order.
@@ -210,7 +220,7 @@ impl Hfsp {
         if again || (!phase.over && tasks > 0 && phase.tasks != tasks) {
             phase.over = false;
             phase.tasks = tasks;
-            phase.samples.want(self.settings.samples.min(tasks));
+            phase.want_samples(self.settings.samples.min(tasks));
             let phase = self.phases.get(id).expect("it was found above");
             let size = self.size(job, kind, phase);
             let pool = &mut self.pools[phase.pool];
@@ -232,6 +242,7 @@ impl Hfsp {
             running: 0,
             asks: job.pending_of(id.kind) > 0,
             samples: SampleSet::new(wanted.min(tasks)),
+            trained,
             weight,
             mean_task: known.map(|known| known.mean_task),
             spent: known.map_or(0.0, |known| known.spent),
@@ -324,12 +335,11 @@ impl Hfsp {
             let tasks = self.tasks_of(job, id).max(1);
             self.arrive(job, id, tasks, world);
         }
-        let phase = self.phases.get_mut(id).expect("it was just made");
+        let phase = self.phases.get_mut(id).expect("it was there or just made");
         phase.running += 1;
-        // Before its job asks again, a phase is as large as what was found of it.
-        let tasks = self.tasks_of(job, id);
-        let phase = self.phases.get_mut(id).expect("it was just made");
-        phase.samples.want(self.settings.samples.min(tasks));
+        // After a failover, and before its job asks again, a phase is as large as what is found of
+        // it: the first tasks found are samples.
+        phase.want_samples(self.settings.samples.min(phase.running.max(phase.tasks)));
     }
 
     fn ended(&mut self, job: &Job, id: PhaseId, how: (&Container, bool), now: Millis) {

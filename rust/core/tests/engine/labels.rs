@@ -295,7 +295,7 @@ fn idle_room_is_lent_to_tasks_without_a_label_after_a_while() {
 }
 
 /// The clock of an ask that insists on its node, then on its rack, runs while a node that lends has
-/// room for it: its own may stay full for days.
+/// room for it: its own may stay full for days. The first look starts it.
 #[test]
 fn an_ask_that_insists_on_its_node_is_lent_room_in_the_end() {
     let mut host = host(two_queues());
@@ -305,11 +305,52 @@ fn an_ask_that_insists_on_its_node_is_lent_room_in_the_end() {
     host.ask(1, 0, 1, GB);
     host.beat(own);
     host.ask_on(1, 1, GB, &[(own, 0), (own, 0)]);
-    // A second until it may be lent anything, three for its node, three for its rack.
     seconds(&mut host, 6);
     assert_eq!(on(&host, 1, labelled), 0, "it insists on its rack");
-    seconds(&mut host, 2);
+    seconds(&mut host, 1);
     assert_eq!(on(&host, 1, labelled), 2);
+}
+
+/// Nor does one behind it take all that is lent for ever: that it was passed over starts the clock.
+#[test]
+fn an_ask_that_insists_is_lent_room_before_those_behind_it() {
+    let mut host = host(two_queues());
+    let own = host.node(0, GB, 64);
+    let labelled = host.lending_node(1, GB, 64, GPU);
+    job(&mut host, 1, "root.a");
+    job(&mut host, 2, "root.a");
+    job(&mut host, 3, "root.b");
+    host.ask(3, 0, 1, GB);
+    host.beat(own);
+    host.ask_on(1, 1, GB, &[(own, 0)]);
+    host.ask(2, 0, 99, GB);
+    for second in 0.. {
+        assert!(second < 10, "job 2 still has all that is lent");
+        seconds(&mut host, 1);
+        if on(&host, 1, labelled) == 1 {
+            break;
+        }
+        host.complete_all(2);
+    }
+}
+
+/// A node is held for an ApplicationMaster though one that lends, which may not have it, has room.
+#[test]
+fn lent_room_does_not_count_for_masters() {
+    let mut host = host(two_queues());
+    let own = host.node(0, GB, 64);
+    host.lending_node(1, 4 * GB, 64, GPU);
+    job(&mut host, 1, "root.a");
+    job(&mut host, 2, "root.a");
+    host.ask(1, 0, 1, GB);
+    host.beat(own);
+    host.ask_facts(AskFacts {
+        am: true,
+        ..plain_ask(2, 0, 1, GB)
+    });
+    seconds(&mut host, 7);
+    let cluster = host.request(json!({"op": "queues"}))["cluster"].clone();
+    assert_eq!(cluster["held_nodes"], 1);
 }
 
 #[test]

@@ -45,18 +45,23 @@ quick_tests() {
 start_packing() {
     need_build_tools
     compgen -G 'build/native/linux-*/libheddle.so' >/dev/null \
-        || step 'native library' native build_native || return
+        || step 'native library' native build_native || return 0
     start_beside check-jars build_jars
 }
 
-# Builds the library of the bridge's own tests, which has assertions and checks of overflow.
-build_checked_library() { cargo test --quiet --locked --workspace --no-run --test library; }
+# Builds the library of the bridge's own tests, which has assertions and checks of overflow. Copies
+# it: another cargo may write it anew while a JVM has it.
+build_checked_library() {
+    cargo test --quiet --locked --workspace --no-run --test library \
+        && mkdir -p build/checked \
+        && cp "${CARGO_TARGET_DIR:-target}/debug/deps/libheddle.so" build/checked/
+}
 
 # queue_shim_tests CHANGED: the shim's quick tests on the newest Hadoop, in two JVMs side by side,
 # because some wait. ./x test compiles against the other versions.
 queue_shim_tests() {
     local changed=$1 start=$SECONDS name half classes=()
-    if ! { step 'jars and class paths (Gradle)' gradle finish_beside check-jars \
+    if ! { [ "${beside:-}" ] && step 'jars and class paths (Gradle)' gradle finish_beside check-jars \
         && step 'library with assertions' check-library build_checked_library; }; then
         record 'build' $((SECONDS - start)) 0 1 0
         return
@@ -68,7 +73,8 @@ queue_shim_tests() {
         classes+=("$name")
     done < <(test_classes java '')
     half=$(((${#classes[@]} + 1) / 2))
-    export HEDDLE_TEST_LIBRARY=${CARGO_TARGET_DIR:-$ROOT/target}/debug/deps/libheddle.so
+    # shellcheck disable=SC2034
+    test_library=$ROOT/build/checked/libheddle.so
     queue_steps "$(shim_step check-shim-1 "${classes[@]:0:half}")"
     queue_steps "$(shim_step check-shim-2 "${classes[@]:half}")"
 }
@@ -108,8 +114,8 @@ run_check() {
     queue_steps "$(printf '%s\t' 'lints' check-clippy count_exit_code cargo clippy --quiet \
         --locked --workspace --all-targets -- -D)warnings"
     if grep -q '\.md$' <<<"$changed"; then
-        test_step 'documents' check-documents count_cargo \
-            cargo test --locked -p heddle-cli --test documents
+        queue_steps "$(printf '%s\t' 'documents' check-documents count_cargo bounded cargo test \
+            --locked -p heddle-cli --test)documents"
     fi
     if grep -qE '^(x$|scripts/|native-tests/run|\.ci/)' <<<"$changed"; then
         need_packages shellcheck:shellcheck

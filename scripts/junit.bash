@@ -75,8 +75,7 @@ run_junit() {
     mapfile -t options < <(jvm_options; archive_options "$hadoop" "$path" "$folder/tasks.txt")
     # The shim's own tests repeat much, and would take twice as long with these options.
     [ "$project" != integration ] || options+=("${SHORT_JVM_OPTIONS[@]}")
-    # Another library than the jar's.
-    [ ! "${HEDDLE_TEST_LIBRARY:-}" ] || options+=("-Dheddle.native.path=$HEDDLE_TEST_LIBRARY")
+    [ ! "${test_library:-}" ] || options+=("-Dheddle.native.path=$test_library")
     # A JVM that dies says nothing about those that it did not reach.
     printf 'x: runs %s\n' "$@"
     CLASSPATH=$path \

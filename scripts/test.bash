@@ -41,6 +41,8 @@ QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
 # The process of start_beside, and whether all Rust tests were compiled.
 beside=
 tests_compiled=
+# The native library that JVMs load, if not the jar's.
+test_library=
 
 total_passed=0
 total_failed=0
@@ -241,12 +243,14 @@ start_beside() {
     trap 'kill -TERM 0' INT
     "$@" >"$log" 2>&1 </dev/null &
     beside=$!
+    trap '[ ! "$beside" ] || kill "$beside"' EXIT
 }
 
 # finish_beside LOG: waits for that command; prints what it wrote, and returns its exit code.
 finish_beside() {
     local code=0
     wait "$beside" || code=$?
+    beside=
     cat "$LOGS/$1.out"
     return $code
 }

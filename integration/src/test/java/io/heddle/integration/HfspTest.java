@@ -9,6 +9,7 @@ import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.cluster.Topology;
 import io.heddle.integration.jobs.ShellService;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
@@ -19,6 +20,7 @@ import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.junit.After;
 import org.junit.Before;
 import org.junit.ClassRule;
 import org.junit.Rule;
@@ -83,6 +85,8 @@ public class HfspTest {
   /** How many tasks {@link #makeRoom} has made room for. */
   private int made;
 
+  private final List<HeldJob> submitted = new ArrayList<>();
+
   @Before
   public void resetNodes() throws Exception {
     CLUSTER.awaitIdle();
@@ -91,17 +95,33 @@ public class HfspTest {
     }
   }
 
+  /** Jobs of a failed test would hold their tasks for minutes. */
+  @After
+  public void killJobs() throws Exception {
+    for (HeldJob job : submitted) {
+      if (!job.job().isComplete()) {
+        job.job().killJob();
+      }
+    }
+  }
+
   @Test
   public void aJobOfFewMapsOvertakesOneOfMany() throws Exception {
     checkOvertaking(TaskType.MAP, true,
-        () -> maps("big", MANY, "heddle:map-ms=" + CLAIMED_MS), () -> maps("small", FEW));
+        () -> maps("bob", "big", MANY, "heddle:map-ms=" + CLAIMED_MS),
+        () -> maps("alice", "small", FEW));
   }
 
   @Test
   public void aJobOfFewReducesOvertakesOneOfMany() throws Exception {
     checkOvertaking(TaskType.REDUCE, false,
-        () -> reduces("many", MANY, "heddle:reduce-ms=" + CLAIMED_MS),
-        () -> reduces("few", FEW));
+        () -> reduces("bob", "many", MANY, "heddle:reduce-ms=" + CLAIMED_MS),
+        () -> reduces("alice", "few", FEW));
+  }
+
+  @Test
+  public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
+    HeldBack.keepsItsReduce(CLUSTER, "hfsp");
   }
 
   private void checkOvertaking(
@@ -152,19 +172,23 @@ public class HfspTest {
   }
 
   /** Its reduce waits for the last map. */
-  private static HeldJob maps(String name, int maps, String... tags) throws Exception {
-    return new HeldJob(CLUSTER, "bob", name, maps, 1, conf -> {
+  private HeldJob maps(String user, String name, int maps, String... tags) throws Exception {
+    HeldJob job = new HeldJob(CLUSTER, user, name, maps, 1, conf -> {
       conf.setStrings(MRJobConfig.JOB_TAGS, tags);
       conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MB);
     });
+    submitted.add(job);
+    return job;
   }
 
-  private static HeldJob reduces(String name, int reduces, String... tags) throws Exception {
-    HeldJob job = new HeldJob(CLUSTER, "bob", name, 1, reduces, conf -> {
+  private HeldJob reduces(String user, String name, int reduces, String... tags)
+      throws Exception {
+    HeldJob job = new HeldJob(CLUSTER, user, name, 1, reduces, conf -> {
       conf.setStrings(MRJobConfig.JOB_TAGS, tags);
       conf.setInt(MRJobConfig.MAP_MEMORY_MB, 256);
       conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MB);
     });
+    submitted.add(job);
     job.letMapsEnd();
     job.awaitMapsDone();
     return job;
@@ -217,11 +241,6 @@ public class HfspTest {
     return phase.get("size_ms").asDouble() / tasks;
   }
 
-  @Test
-  public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
-    HeldBack.keepsItsReduce(CLUSTER, "hfsp");
-  }
-
   /** Returns the tasks of a kind that began first. */
   private static List<TaskReport> first(int count, TaskType kind, HeldJob job) throws Exception {
     List<TaskReport> tasks = Arrays.asList(job.job().getTaskReports(kind));
@@ -229,8 +248,8 @@ public class HfspTest {
     return tasks.subList(0, count);
   }
 
-  private static long lengthMs(TaskReport map) {
-    return map.getFinishTime() - map.getStartTime();
+  private static long lengthMs(TaskReport task) {
+    return task.getFinishTime() - task.getStartTime();
   }
 
   /** A busy machine makes the tasks longer, and with them what is learnt. */

@@ -8,6 +8,9 @@ CHECK_SLOW=(heddle-sim:swarm heddle-sim:add_a_policy heddle-economy:harness)
 # Tests of the shim that take half of its suite's time. They run if they themselves changed.
 CHECK_SLOW_SHIM=(LockTimeTest JsonFetcherTest)
 
+# What shellcheck reads.
+SCRIPTS='^(x$|scripts/|native-tests/run|\.ci/)'
+
 # Lists the files that differ from BASE. Without BASE: uncommitted files, else the last commit's.
 changed_files() {
     local base=$1
@@ -54,15 +57,17 @@ start_packing() {
 build_checked_library() {
     cargo test --quiet --locked --workspace --no-run --test library \
         && mkdir -p build/checked \
-        && cp "${CARGO_TARGET_DIR:-target}/debug/deps/libheddle.so" build/checked/
+        && cp "${CARGO_TARGET_DIR:-target}/debug/deps/libheddle.so" build/checked/new.so \
+        && mv build/checked/new.so build/checked/libheddle.so
 }
 
 # queue_shim_tests CHANGED: the shim's quick tests on the newest Hadoop, in two JVMs side by side,
 # because some wait. ./x test compiles against the other versions.
 queue_shim_tests() {
     local changed=$1 start=$SECONDS name half classes=()
-    if ! { [ "${beside:-}" ] && step 'jars and class paths (Gradle)' gradle finish_beside check-jars \
-        && step 'library with assertions' check-library build_checked_library; }; then
+    if [ ! "${beside:-}" ] \
+        || ! step 'jars and class paths (Gradle)' gradle finish_beside check-jars \
+        || ! step 'library with assertions' check-library build_checked_library; then
         record 'build' $((SECONDS - start)) 0 1 0
         return
     fi
@@ -105,6 +110,7 @@ run_check() {
     local changed crates start=$SECONDS
     changed=$(changed_files "$1")
     mapfile -t crates < <(changed_crates "$changed")
+    ! grep -qE "$SCRIPTS" <<<"$changed" || need_packages shellcheck:shellcheck
     if grep -q '^java/' <<<"$changed"; then start_packing; fi
     test_step 'format' check-format count_exit_code cargo fmt --all --check
     test_step 'house rules' check-tidy count_cargo \
@@ -117,8 +123,7 @@ run_check() {
         queue_steps "$(printf '%s\t' 'documents' check-documents count_cargo bounded cargo test \
             --locked -p heddle-cli --test)documents"
     fi
-    if grep -qE '^(x$|scripts/|native-tests/run|\.ci/)' <<<"$changed"; then
-        need_packages shellcheck:shellcheck
+    if grep -qE "$SCRIPTS" <<<"$changed"; then
         queue_steps "$(printf '%s\t' 'shell scripts' check-shell count_exit_code)lint_scripts"
     fi
     if grep -q '^java/' <<<"$changed"; then

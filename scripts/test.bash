@@ -243,7 +243,6 @@ start_beside() {
     trap 'kill -TERM 0' INT
     "$@" >"$log" 2>&1 </dev/null &
     beside=$!
-    trap '[ ! "$beside" ] || kill "$beside"' EXIT
 }
 
 # finish_beside LOG: waits for that command; prints what it wrote, and returns its exit code.

@@ -308,12 +308,14 @@ impl Search<'_> {
             return;
         }
         for (shape, asks) in &self.backlog.leaf(leaf).locked {
+            if !self.backlog.shapes.is_fit(*shape, self.fits) {
+                continue;
+            }
             let mut looked_at = asks.iter().take(LENT_LOOKS);
             let Some(first) = looked_at.find(|entry| !self.lends || self.may_borrow(entry)) else {
                 continue;
             };
-            if self.backlog.shapes.is_fit(*shape, self.fits)
-                && before.is_none_or(|before| *first < before)
+            if before.is_none_or(|before| *first < before)
                 && self.passed_over.is_none_or(|other| *first < other)
             {
                 self.passed_over = Some(*first);

@@ -516,6 +516,22 @@ fn a_reload_keeps_sizes_and_virtual_time() {
     cluster.end_of(2, 400);
 }
 
+/// A job that waits through reloads still needs samples, however often it was estimated.
+#[test]
+fn reloads_train_no_job() {
+    let mut cluster = Cluster::new(1, json!({"samples": 2}));
+    cluster.submit(1, 40, 10);
+    for _ in 0..2 {
+        let config = json!({"policy": "hfsp", "heartbeat_fill": 1.0, "hfsp": {"samples": 2}});
+        cluster
+            .host
+            .request(json!({"op": "reload", "config": config}));
+        assert_eq!(cluster.phase(0, 1, "trained"), false);
+    }
+    cluster.beat();
+    assert_eq!(cluster.state(0)["sampling"], 2);
+}
+
 /// A job that is not MapReduce is one phase of opaque containers. Its ApplicationMaster and those
 /// of others come before all tasks.
 #[test]

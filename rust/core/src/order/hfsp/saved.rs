@@ -51,7 +51,7 @@ fn phase(hfsp: &Hfsp, id: PhaseId) -> Value {
         "left_ms": aging.left(id),
         "spent_ms": phase.spent,
         "late": aging.is_late(id),
-        "trained": phase.samples.complete().is_some() || phase.mean_task.is_some(),
+        "trained": phase.trained || phase.samples.complete().is_some(),
     })
 }
 

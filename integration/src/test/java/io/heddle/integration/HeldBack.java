@@ -75,6 +75,10 @@ final class HeldBack {
         assertEquals(policy + ": master and reduce", KEPT, held.slots.held(held.job.id()));
         Thread.sleep(100);
       }
+    } catch (Throwable e) {
+      // Its maps would hold their room for minutes.
+      held.job.kill();
+      throw e;
     } finally {
       held.makeRoom();
     }

@@ -34,6 +34,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 final class EngineBooks {
   private final Engine engine;
   private final Names names;
+  private final ResourceCodec resources;
   private final PendingSizes pendingSizes;
   private final JobNames jobNames;
   private final ContainerMetrics containerMetrics = new ContainerMetrics();
@@ -46,11 +47,12 @@ final class EngineBooks {
   // Not told yet: applications that a restart found waiting for their first ApplicationMaster.
   private final List<HeddleJob> heldBack = new ArrayList<>();
 
-  EngineBooks(Engine engine, Names names, PendingSizes pendingSizes, JobNames jobNames,
+  EngineBooks(Engine engine, Names names, ResourceCodec resources, JobNames jobNames,
       ContainerTokens tokens) {
     this.engine = engine;
     this.names = names;
-    this.pendingSizes = pendingSizes;
+    this.resources = resources;
+    this.pendingSizes = new PendingSizes(resources);
     this.jobNames = jobNames;
     this.tokens = tokens;
   }
@@ -117,13 +119,11 @@ final class EngineBooks {
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
   }
 
-  /** Tells the engine a node's free room, unless it was told the same last. */
-  void tellRoom(HeddleNode node, ResourceCodec resources) {
+  /** Tells the engine a node's free room, without its report. */
+  void tellRoom(HeddleNode node) {
     Resource free = node.getUnallocatedResource();
-    if (!node.wasToldOf(free, resources)) {
-      engine.out().nodeRoom(node.id(), free);
-      node.tellOf(free, resources);
-    }
+    engine.out().nodeRoom(node.id(), free);
+    node.tellOf(free, resources);
   }
 
   /** Tells the engine how much of a node processes outside YARN use. */

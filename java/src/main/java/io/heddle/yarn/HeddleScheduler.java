@@ -163,7 +163,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         file.isStock(), names.users, file.gauges(configuration, names));
     queues = new QueueControl(engine, reports.table(), names.users);
     jobNames = new JobNames(rmContext);
-    books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames,
+    books = new EngineBooks(engine, names, resources, jobNames,
         new ContainerTokens(rmContext, configuration));
     Quarantine quarantine = new Quarantine(engine, books, failures);
     containerEvents = new ContainerEvents(this, books, engine, dirty);
@@ -435,12 +435,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       return;
     }
     Resource free = node.getUnallocatedResource();
-    if (full(free)) {
-      // Offers would count on what the engine does not know to be used, as after a restart.
-      books.tellRoom(node, resources);
-      return;
-    }
-    if (nothingToSay(node, free) || offers.waitsForNodes() || !engine.ready()) {
+    if (full(free) || nothingToSay(node, free) || offers.waitsForNodes() || !engine.ready()) {
       return;
     }
     offers.forget(node);

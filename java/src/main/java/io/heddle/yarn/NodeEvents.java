@@ -99,14 +99,15 @@ final class NodeEvents {
       resync(rmNode.getNodeID());
       throw e;
     }
-    recoverContainers(rmNode, containers);
+    if (containers != null && !containers.isEmpty()) {
+      recoverContainers(rmNode, containers);
+      // The engine knows the room that it had without them, and offers would count on that.
+      books.tellRoom(node);
+    }
   }
 
   /** Recovers containers one by one: an error with one must not cost the others. */
   private void recoverContainers(RMNode rmNode, List<NMContainerStatus> containers) {
-    if (containers == null) {
-      return;
-    }
     for (NMContainerStatus container : containers) {
       try {
         scheduler.recoverContainersOnNode(Collections.singletonList(container), rmNode);

@@ -202,7 +202,7 @@ final class Offers {
       nodes.remove();
       // It may have left, and another node may have its number.
       if (books.node(node.getNodeID()) == node) {
-        books.tellRoom(node, resources);
+        books.tellRoom(node);
       }
     }
   }

@@ -63,9 +63,9 @@ public class HfspTest {
   private static final double SLACK = 2.5;
 
   /**
-   * Tasks must not wait for their data: they would let the other job's pass. No node is held for an
-   * ask: it would go to the job that waited when the hold began. What would be extrapolated from
-   * samples that a test holds means nothing.
+   * Tasks must not wait for their data: they would let the other job's pass. No node is held for
+   * them: smaller containers, such as the other job's ApplicationMaster, would wait for the hold's
+   * end. What would be extrapolated from samples that a test holds means nothing.
    */
   private static final String CONFIGURATION =
       "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": " + SAMPLES

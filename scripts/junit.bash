@@ -66,7 +66,7 @@ run_junit() {
     shift 3
     folder=build/run/$name
     rm -rf "$folder"
-    mkdir -p "$folder/tmp"
+    mkdir -p "$folder/tmp" "$folder/logs"
     mapfile -t outputs < <(outputs_of "$project" test)
     if [ "$project" = integration ]; then
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
@@ -82,7 +82,8 @@ run_junit() {
         timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
         env -C "$folder" "$JAVA_HOME/bin/java" "${options[@]}" \
         -Xcheck:jni -ea:io.heddle... \
-        "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
+        "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-Dheddle.integration.logs=$ROOT/$folder/logs" \
+        "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
         org.junit.runner.JUnitCore "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1
     # Kept after a failure for its files; a mini cluster leaves some hundred megabytes.

@@ -99,6 +99,9 @@ final class Slots extends ExternalResource {
     try {
       for (ShellService service : services) {
         text.append(service.id()).append(" holds ").append(held(service)).append(" ");
+        if (service.failure() != null) {
+          text.append("and has failed: ").append(service.failure()).append(" ");
+        }
       }
     } catch (Exception e) {
       text.append(e);

@@ -49,6 +49,9 @@ public final class MiniCluster implements AutoCloseable {
   /** Set to keep the work folder, with all logs of all containers, after the cluster stopped. */
   public static final String KEEP_PROPERTY = "heddle.integration.keep";
 
+  /** Names a folder that keeps the log of each cluster that stopped: of all but its containers. */
+  public static final String LOGS_PROPERTY = "heddle.integration.logs";
+
   /** Names another scheduler class for every cluster that does not ask for one. */
   public static final String SCHEDULER_PROPERTY = "heddle.integration.scheduler";
 
@@ -397,6 +400,13 @@ public final class MiniCluster implements AutoCloseable {
     if (Boolean.getBoolean(KEEP_PROPERTY)) {
       System.out.println("kept: " + workFolder);
     } else {
+      String logs = System.getProperty(LOGS_PROPERTY);
+      if (logs != null) {
+        File kept = new File(logs, workFolder.getName() + ".log");
+        if (!log.file().renameTo(kept)) {
+          System.out.println("the log was not kept: no " + kept);
+        }
+      }
       FileUtil.fullyDelete(workFolder);
     }
   }

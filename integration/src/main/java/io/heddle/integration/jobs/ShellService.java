@@ -7,6 +7,7 @@
  */
 package io.heddle.integration.jobs;
 
+import java.lang.reflect.UndeclaredThrowableException;
 import java.security.PrivilegedExceptionAction;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -36,6 +37,7 @@ import org.apache.hadoop.yarn.client.api.AMRMClient;
 import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
 import org.apache.hadoop.yarn.client.api.NMClient;
 import org.apache.hadoop.yarn.client.api.YarnClient;
+import org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.utils.BuilderUtils;
@@ -144,6 +146,11 @@ public final class ShellService {
             .count();
   }
 
+  /** Returns why it ended before it was stopped, or null. */
+  public Throwable failure() {
+    return end.isCompletedExceptionally() ? end.handle((done, why) -> why).join() : null;
+  }
+
   /** Ends the application and waits until YARN reports its success. */
   public void stop() throws Exception {
     stopping = true;
@@ -161,8 +168,10 @@ public final class ShellService {
                   });
       end.complete(null);
     } catch (Exception | Error e) {
-      id.completeExceptionally(e);
-      end.completeExceptionally(e);
+      // Checked exceptions other than IOException come wrapped, without a message of their own.
+      Throwable cause = e instanceof UndeclaredThrowableException ? e.getCause() : e;
+      id.completeExceptionally(cause);
+      end.completeExceptionally(cause);
     }
   }
 
@@ -196,9 +205,10 @@ public final class ShellService {
     AllocateResponse response;
     try {
       response = master.allocate(0);
-    } catch (YarnRuntimeException e) {
-      // A ResourceManager that this JVM stops fails calls which a dying process would drop. The
-      // client keeps what it had to say for the next call.
+    } catch (YarnRuntimeException | ApplicationAttemptNotFoundException e) {
+      // A ResourceManager that this JVM stops fails calls which a dying process would drop: its
+      // ApplicationMasterService forgets all attempts, and does not wait for calls that have begun.
+      // The client keeps what it had to say for the next call.
       return;
     }
     for (Container container : response.getAllocatedContainers()) {

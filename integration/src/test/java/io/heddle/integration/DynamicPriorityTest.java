@@ -112,11 +112,7 @@ public class DynamicPriorityTest {
         job.finish();
       }
     } finally {
-      for (HeldJob job : jobs) {
-        if (!job.job().isComplete()) {
-          job.job().killJob();
-        }
-      }
+      HeldJob.kill(jobs);
       configure(CONFIGURATION);
     }
   }

@@ -11,6 +11,7 @@ import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -114,6 +115,15 @@ final class HeldJob {
     assertEquals(1, cluster.applications().find(id()).getAppAttempts().size());
     if (job.getNumReduceTasks() > 0) {
       assertEquals(corpus.counts(), JobOutput.counts(cluster.fileSystem(), output));
+    }
+  }
+
+  /** Kills those that have not ended. */
+  static void kill(List<HeldJob> jobs) throws Exception {
+    for (HeldJob job : jobs) {
+      if (!job.job.isComplete()) {
+        job.job.killJob();
+      }
     }
   }
 

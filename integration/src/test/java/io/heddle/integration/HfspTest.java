@@ -37,7 +37,7 @@ public class HfspTest {
   /** Tasks of the big job. */
   private static final int MANY = 16;
 
-  /** Tasks of the small job: so many that fair sharing would give it less room than it gets. */
+  /** Tasks of the small job. Fair sharing would let fewer of them run at once. */
   private static final int FEW = 10;
 
   private static final int SAMPLES = 2;
@@ -98,11 +98,7 @@ public class HfspTest {
   /** Jobs of a failed test would hold their tasks for minutes. */
   @After
   public void killJobs() throws Exception {
-    for (HeldJob job : submitted) {
-      if (!job.job().isComplete()) {
-        job.job().killJob();
-      }
-    }
+    HeldJob.kill(submitted);
   }
 
   @Test

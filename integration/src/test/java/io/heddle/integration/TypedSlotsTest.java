@@ -55,11 +55,7 @@ public class TypedSlotsTest {
   /** Jobs of a failed test would hold their tasks for minutes. */
   @After
   public void killJobs() throws Exception {
-    for (HeldJob job : submitted) {
-      if (!job.job().isComplete()) {
-        job.job().killJob();
-      }
-    }
+    HeldJob.kill(submitted);
   }
 
   /**

@@ -113,8 +113,7 @@ public class OffersTest {
         List<NMContainerStatus> kept = new ArrayList<>();
         kept.add(TestCluster.amReport(am, GB));
         for (Container task : two) {
-          kept.add(NMContainerStatus.newInstance(task.getId(), 0, ContainerState.RUNNING,
-              task.getResource(), "", 0, task.getPriority(), 0));
+          kept.add(TestCluster.report(task, ContainerState.RUNNING));
         }
         node.registerNode(kept, Collections.singletonList(app.getApplicationId()));
         next.rm.drainEvents();

@@ -4,6 +4,7 @@ import static io.heddle.yarn.TestCluster.GB;
 import static io.heddle.yarn.TestCluster.any;
 import static io.heddle.yarn.TestCluster.ask;
 import static io.heddle.yarn.TestCluster.fetch;
+import static io.heddle.yarn.TestCluster.report;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
@@ -21,7 +22,6 @@ import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
-import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
@@ -35,11 +35,6 @@ import org.junit.Test;
 
 /** Tests restarts of ResourceManagers and ApplicationMasters while containers run on. */
 public class RestartTest {
-  private static NMContainerStatus report(Container container, ContainerState state) {
-    return NMContainerStatus.newInstance(container.getId(), 0, state,
-        container.getResource(), "recovered", 0, container.getPriority(), 0);
-  }
-
   @Test
   public void aNewResourceManagerFindsEverythingAsItWas() throws Exception {
     Configuration conf = TestCluster.recovering("{\"heartbeat_fill\": 1.0}");

@@ -118,6 +118,12 @@ public final class TestCluster implements AutoCloseable {
         Resource.newInstance(memoryMb, 1), "recovered", 0, Priority.newInstance(0), 0);
   }
 
+  /** Returns a node's report of a container to a restarted ResourceManager. */
+  public static NMContainerStatus report(Container container, ContainerState state) {
+    return NMContainerStatus.newInstance(container.getId(), 0, state,
+        container.getResource(), "recovered", 0, container.getPriority(), 0);
+  }
+
   /** Adds node labels to a configuration. */
   public static Configuration labelled(Configuration conf) throws IOException {
     conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);

@@ -130,8 +130,7 @@ public class UnmanagedTest {
         node.setResourceTrackerService(next.rm.getResourceTrackerService());
         List<NMContainerStatus> reports = new ArrayList<>();
         for (Container container : containers) {
-          reports.add(NMContainerStatus.newInstance(container.getId(), 0, ContainerState.RUNNING,
-              container.getResource(), "recovered", 0, container.getPriority(), 0));
+          reports.add(TestCluster.report(container, ContainerState.RUNNING));
         }
         node.registerNode(reports, Collections.singletonList(app.getApplicationId()));
         next.rm.drainEvents();

@@ -32,7 +32,6 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
-import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
@@ -287,8 +286,7 @@ public class RecorderTest {
         Logger.getRootLogger().setLevel(Level.WARN);
         node.setResourceTrackerService(second.getResourceTrackerService());
         node.registerNode(Arrays.asList(TestCluster.amReport(am, GB),
-            NMContainerStatus.newInstance(got.getId(), 0, ContainerState.RUNNING,
-                got.getResource(), "recovered", 0, got.getPriority(), 0)),
+            TestCluster.report(got, ContainerState.RUNNING)),
             Collections.singletonList(am.getApplicationAttemptId().getApplicationId()));
         second.drainEvents();
       }

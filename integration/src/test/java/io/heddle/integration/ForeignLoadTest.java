@@ -33,6 +33,9 @@ public class ForeignLoadTest {
 
   private static final int BURNT_MB = 512;
 
+  /** The place of the load in a row of the engine's list of nodes. */
+  private static final int FOREIGN_PER_MILLE = 8;
+
   @ClassRule
   public static final ClusterRule CLUSTER =
       new ClusterRule(
@@ -85,9 +88,9 @@ public class ForeignLoadTest {
   /** Returns the load that the engine knows of each node that told one, in thousandths. */
   private static List<Integer> loads() {
     List<Integer> loads = new ArrayList<>();
-    for (int node = 0; node < 4; node++) {
-      JsonNode load = request("{\"op\": \"node\", \"node\": " + node + "}")
-          .path("foreign_per_mille");
+    // A list, because the scheduler is told of a node later than YARN says that it runs.
+    for (JsonNode row : request("{\"op\": \"nodes\"}").path("nodes")) {
+      JsonNode load = row.path(FOREIGN_PER_MILLE);
       if (load.isInt()) {
         loads.add(load.asInt());
       }

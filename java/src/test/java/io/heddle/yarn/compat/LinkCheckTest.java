@@ -9,20 +9,12 @@ import io.heddle.yarn.TestCluster;
 import io.heddle.yarn.recording.RecordingCapacityScheduler;
 import io.heddle.yarn.recording.RecordingFairScheduler;
 import java.io.ByteArrayInputStream;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.management.ManagementFactory;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import net.bytebuddy.jar.asm.ClassReader;
 import net.bytebuddy.jar.asm.ClassVisitor;
 import net.bytebuddy.jar.asm.ClassWriter;
@@ -180,25 +172,11 @@ public class LinkCheckTest {
 
   /** Starts a ResourceManager of a vendor; returns what it prints. */
   private static String start(byte[] node) throws Exception {
-    Path folder = Files.createTempDirectory("heddle-vendor");
-    Path output = folder.resolve("output");
-    Files.write(folder.resolve("yarn-version-info.properties"),
-        "version=3.9.0-vendor\n".getBytes(StandardCharsets.UTF_8));
+    VendorJvm vendor = new VendorJvm();
     if (node != null) {
-      Path file = folder.resolve(fileOf(SchedulerNode.class));
-      Files.createDirectories(file.getParent());
-      Files.write(file, node);
+      vendor.replace(fileOf(SchedulerNode.class), node);
     }
-    List<String> command = new ArrayList<>();
-    command.add(System.getProperty("java.home") + "/bin/java");
-    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    Collections.addAll(command, "-Djava.io.tmpdir=" + folder, "-cp",
-        folder + File.pathSeparator + System.getProperty("java.class.path"),
-        Start.class.getName());
-    Process process = new ProcessBuilder(command).redirectErrorStream(true)
-        .redirectOutput(output.toFile()).start();
-    assertTrue(process.waitFor(300, TimeUnit.SECONDS));
-    return new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
+    return vendor.run(Start.class);
   }
 
   @Test
@@ -207,7 +185,7 @@ public class LinkCheckTest {
     int at = text.indexOf("It does not: ");
     assertTrue(text, at >= 0);
     String message = text.substring(at);
-    for (String part : new String[] {"This is Hadoop 3.9.0-vendor. It lacks",
+    for (String part : new String[] {"This is Hadoop " + VendorJvm.VERSION + ". It lacks",
         "SchedulerNode." + USED, "3.3.6, 3.4.3 and 3.5.0",
         "yarn.resourcemanager.scheduler.class"}) {
       assertTrue(message, message.contains(part));
@@ -218,6 +196,6 @@ public class LinkCheckTest {
   public void anUnknownVersionWithAllMembersStartsWithAWarning() throws Exception {
     String text = start(null);
     assertTrue(text, text.contains("It runs io.heddle"));
-    assertEquals(text, 2, text.split("is not tested with Hadoop 3.9.0-vendor").length);
+    assertEquals(text, 2, text.split("is not tested with Hadoop " + VendorJvm.VERSION).length);
   }
 }

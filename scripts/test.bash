@@ -10,8 +10,8 @@ TEST_ALL=
 # The parts that `--all` adds to TEST_PARTS.
 LONG_PARTS=(platforms soak hadoop-tests)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
-# which more processors do not shorten.
-LANES=${HEDDLE_TEST_LANES:-4}
+# which more processors do not shorten. Seven of them need 5 GB.
+LANES=${HEDDLE_TEST_LANES:-6}
 # More of them while processors are idle for part of the time, in percent: some steps do little but
 # wait, and the start of a cluster uses all processors for some seconds.
 SPARE_LANES=2
@@ -27,7 +27,7 @@ LONG_STEPS+='|Stock.*Test|pages-|FederationTest'
 queued_steps=
 
 # The test whose cluster and job load the classes of the archives. Where an archive is missing, it
-# runs before the queue, and makes it.
+# runs before the other live tests, and makes it.
 ARCHIVED_CLASS=io.heddle.integration.FactsTest
 # The names of its steps, and the process in which they run one after another.
 early_steps=()
@@ -147,6 +147,7 @@ run_queued_steps() {
     trap 'kill -TERM 0' INT
     while IFS= read -r line; do
         await_lane
+        case $line in *$'\trun_junit\tintegration\t'*) await_early_steps ;; esac
         names+=("$(cut -f 2 <<<"$line")")
         in_lane "$line"
         lanes+=($!)
@@ -327,7 +328,6 @@ part_integration() {
     HEDDLE_SLS_SAMPLES=$(<build/classpath/sls-samples.txt)
     export HEDDLE_SLS_SAMPLES
     start_class_archives "$class" "$@"
-    await_early_steps
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
             case " ${early_steps[*]} " in *" ${name##*.}-$hadoop "*) continue ;; esac
@@ -360,7 +360,7 @@ start_class_archives() {
     early_process=$!
 }
 
-# Before the queue, and before what packs the jar again.
+# Before the other live tests of the queue, and before what packs the jar again.
 await_early_steps() { [ ! "$early_process" ] || wait "$early_process" || true; }
 
 # Lists the documents whose `./x` commands are run unchanged. Pages with `sh` blocks have part_docs.

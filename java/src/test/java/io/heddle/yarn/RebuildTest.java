@@ -216,6 +216,19 @@ public class RebuildTest {
   }
 
   @Test
+  public void aUserKeepsTheirQueueWhileThereIsNoEngine() throws Exception {
+    String theirs = "{\"testing\": {\"faults\": true}, \"queues\": [{\"path\": \"root.al.bo\"}]}";
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(theirs)).expectFaults()) {
+      cluster.node("a1", 8 * GB);
+      assertEquals("root.al_dot_bo", cluster.submit("al.bo", null).getQueue());
+      for (int i = 0; i <= RebuildLimiter.FREE_REBUILDS; i++) {
+        cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
+      }
+      assertEquals("root.al_dot_bo", cluster.submit("al.bo", null).getQueue());
+    }
+  }
+
+  @Test
   public void booksThatDifferTwiceInARowMakeANewEngine() throws Exception {
     try (TestCluster cluster = new TestCluster(TestCluster.conf(FAULTS)).expectFaults()) {
       MockNM node = cluster.node("a1", 8 * GB);

@@ -227,7 +227,7 @@ public final class QueueControl {
   private HeddleQueue placeWithoutEngine(String user, String queue) throws YarnException {
     HeddleQueue known = leaf(queue);
     if (known == null) {
-      known = leaf(QueueSnapshot.ROOT + "." + user);
+      known = leaf(queueOf(user));
     }
     if (known == null) {
       throw new YarnException("The scheduler's engine is being rebuilt and no queue of " + user

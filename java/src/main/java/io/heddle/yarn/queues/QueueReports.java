@@ -202,7 +202,8 @@ public final class QueueReports {
     return info;
   }
 
-  private QueueInfo describe(QueueView view) {
+  /** Describes a queue, which may have been removed since the snapshot was read. */
+  QueueInfo describe(QueueView view) {
     QueueInfo info = Records.newRecord(QueueInfo.class);
     info.setQueueName(view.path);
     float total = cluster.getMemorySize();
@@ -216,7 +217,9 @@ public final class QueueReports {
     info.setChildQueues(new ArrayList<QueueInfo>());
     info.setAccessibleNodeLabels(view.labels);
     info.setDefaultNodeLabelExpression(view.defaultLabel);
-    info.setQueueStatistics(statistics(table.ensure(view.path).getMetrics()));
+    QueueMetrics metrics = metrics(view.path);
+    info.setQueueStatistics(
+        metrics == null ? Records.newRecord(QueueStatistics.class) : statistics(metrics));
     Compat.describeQueue(info, view.path, SCHEDULER_TYPE, view.weight, view.maxRunningJobs);
     return info;
   }

@@ -182,7 +182,7 @@
 // Flag of a task: it commits its output and should not be stopped now.
 #define HEDDLE_TASK_COMMITTING 2
 
-// Flag of an output frame: no ask is pending anywhere.
+// Flag of an output frame: no ask waits for a node; limits may hold some back.
 #define HEDDLE_OUTPUT_IDLE 1
 
 // Flag of an output frame: decisions were cut at the caller's bound; call again for the rest.

@@ -124,7 +124,7 @@ pub const HINT_SIGNATURE: u32 = 128;
 pub const TASK_EXECUTING: u32 = 1;
 /// Flag of a task: it commits its output and should not be stopped now.
 pub const TASK_COMMITTING: u32 = 2;
-/// Flag of an output frame: no ask is pending anywhere.
+/// Flag of an output frame: no ask waits for a node; limits may hold some back.
 pub const OUTPUT_IDLE: u32 = 1;
 /// Flag of an output frame: decisions were cut at the caller's bound; call again for the rest.
 pub const OUTPUT_MORE: u32 = 2;

@@ -1,5 +1,5 @@
 /*
- * Which of some sorted samples is a quantile: the same in every measurement.
+ * Which of some sorted samples is a quantile.
  */
 package io.heddle.integration;
 

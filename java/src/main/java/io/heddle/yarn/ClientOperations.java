@@ -20,7 +20,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.AccessControlException;
@@ -528,13 +527,6 @@ abstract class ClientOperations
       }
     }
     return queues.place(new Submission(user, queue), recovering);
-  }
-
-  // ---- Not supported.
-
-  @Override
-  public Set<String> getPlanQueues() throws YarnException {
-    throw new YarnException(getClass().getSimpleName() + " does not support reservations");
   }
 
   // ---- For operators.

@@ -103,7 +103,7 @@ final class EngineBooks {
     nodesByName.put(node.getNodeID(), node);
     jobNames.added(node);
     node.setSentSchedulable(schedulable);
-    engine.out().node(FrameLayout.NODE_ADDED, node, schedulable);
+    node.write(engine.out(), FrameLayout.NODE_ADDED);
     if (newHost) {
       placeAppeared(node.getNodeName());
     }
@@ -116,7 +116,7 @@ final class EngineBooks {
   void nodeChanged(HeddleNode node, boolean schedulable) {
     node.intern(names.places, names.partitions);
     node.setSentSchedulable(schedulable);
-    engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
+    node.write(engine.out(), FrameLayout.NODE_CHANGED);
   }
 
   /** Tells the engine a node's free room, without its report. */
@@ -384,7 +384,7 @@ final class EngineBooks {
   }
 
   private void tell(FrameWriter out, HeddleNode node) {
-    out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
+    node.write(out, FrameLayout.NODE_ADDED);
     if (node.toldLoad() >= 0) {
       out.nodeLoad(node.id(), node.toldLoad());
     }

@@ -62,7 +62,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   private boolean queued;
   // Containers to tell the engine of again after an update; guarded by the write lock.
   private final List<ContainerId> updated = new ArrayList<>(0);
-  // Temporary containers of decreases and demotions, which the engine never knew.
+  // Temporary containers of decreases and demotions, and containers whose commit failed.
   private final Set<ContainerId> outsideEngine =
       Collections.synchronizedSet(new HashSet<ContainerId>(0));
   private final Set<ContainerId> toPreempt =

@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.FrameWriter;
 import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.Names;
@@ -21,7 +22,7 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  *
  * <p>The numbers are guarded by the scheduler's write lock.
  */
-final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
+final class HeddleNode extends SchedulerNode {
   private static final long NEVER = -1;
 
   /** A node's address is looked up again after this time. */
@@ -59,8 +60,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   }
 
   /** Returns the engine's number of this node, -1 before it has one. */
-  @Override
-  public int id() {
+  int id() {
     return id;
   }
 
@@ -81,27 +81,23 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     unfitAt = NEVER;
   }
 
-  @Override
-  public int hostPlace() {
+  /** Returns the engine's number of its host. */
+  int hostPlace() {
     return hostPlace;
   }
 
-  @Override
-  public int rackPlace() {
-    return rackPlace;
+  /** Writes a record with all of it, and what the engine was last told of its state. */
+  void write(FrameWriter out, int kind) {
+    int flags = (sentSchedulable ? FrameLayout.NODE_SCHEDULABLE : 0)
+        | (lends ? FrameLayout.NODE_LENDS : 0);
+    out.node(kind, id, hostPlace, rackPlace, partitionId, flags, getTotalResource(),
+        getUnallocatedResource());
   }
 
-  @Override
-  public int partitionId() {
-    return partitionId;
-  }
-
-  @Override
-  public boolean lends() {
-    return lends;
-  }
-
-  /** Sets whether its label is one that is not exclusive. */
+  /**
+   * Sets whether its label is one that is not exclusive: asks without a label may then have what
+   * those of its label leave.
+   */
   void setLends(boolean lends) {
     this.lends = lends;
   }

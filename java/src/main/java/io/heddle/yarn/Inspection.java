@@ -7,7 +7,7 @@ import java.util.concurrent.locks.Lock;
 
 /**
  * A scheduler's internals for tests and measurements: counts, the audit, requests to the engine and
- * injected faults. Nothing else in the scheduler depends on it. Any thread may call it.
+ * injected faults. Nothing of the scheduler's work depends on it. Any thread may call it.
  */
 public final class Inspection {
   private final Lock lock;

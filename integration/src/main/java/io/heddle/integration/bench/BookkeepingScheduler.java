@@ -7,6 +7,7 @@
  */
 package io.heddle.integration.bench;
 
+import io.heddle.yarn.compat.Compat;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -134,8 +135,8 @@ public final class BookkeepingScheduler
   private void addApplication(AppAddedSchedulerEvent event) {
     BookkeepingQueue queue = queues.get(event.getQueue());
     applications.put(event.getApplicationId(),
-        HadoopVersions.newApplication(queue, event.getUser()));
-    HadoopVersions.submitApp(queue.getMetrics(), event.getUser());
+        Compat.newApplication(queue, event.getUser(), null, false));
+    Compat.submitApp(queue.getMetrics(), event.getUser(), false);
     rmContextOfOurs.getDispatcher().getEventHandler()
         .handle(new RMAppEvent(event.getApplicationId(), RMAppEventType.APP_ACCEPTED));
   }
@@ -146,7 +147,7 @@ public final class BookkeepingScheduler
     BookkeepingAttempt attempt = new BookkeepingAttempt(id, application.getUser(),
         (BookkeepingQueue) application.getQueue(), rmContextOfOurs);
     application.setCurrentAppAttempt(attempt);
-    HadoopVersions.submitAttempt(attempt.queue().getMetrics(), application.getUser());
+    Compat.submitAppAttempt(attempt.queue().getMetrics(), application.getUser(), false);
     rmContextOfOurs.getDispatcher().getEventHandler()
         .handle(new RMAppAttemptEvent(id, RMAppAttemptEventType.ATTEMPT_ADDED));
   }

@@ -6,7 +6,6 @@ package io.heddle.integration.bench;
 
 import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.event.Dispatcher;
@@ -61,11 +60,6 @@ public final class DrainedDispatcher implements Dispatcher {
             + " was rejected: " + ((RMAppEvent) event).getDiagnosticMsg());
       }
     }
-  }
-
-  /** Takes the oldest event, waiting up to {@code ms} for one. */
-  public Event<?> poll(long ms) throws InterruptedException {
-    return events.poll(ms, TimeUnit.MILLISECONDS);
   }
 
   /** Returns how many events wait. */

@@ -67,7 +67,6 @@ final class Driver implements AutoCloseable {
   private final Stopwatch stopwatch;
   private int submitted;
   private int rounds;
-  private long amTurns;
   /** Containers that the scheduler started since the beginning. */
   private long started;
   private boolean releasing;

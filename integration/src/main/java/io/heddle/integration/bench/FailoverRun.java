@@ -44,7 +44,6 @@ final class FailoverRun {
   private static final Resource SIZE = Resource.newInstance(1024, 1);
 
   private final SchedulerKind kind;
-  private final BenchOptions options;
   private final int nodes;
   private final int applications;
   private final List<BenchApp> apps = new ArrayList<>();
@@ -54,7 +53,6 @@ final class FailoverRun {
 
   FailoverRun(SchedulerKind kind, BenchOptions options, int nodes, int applications) {
     this.kind = kind;
-    this.options = options;
     this.nodes = nodes;
     this.applications = applications;
     this.stopwatch = new Stopwatch(kind, options.cpuClock);

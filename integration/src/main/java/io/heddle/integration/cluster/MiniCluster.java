@@ -1,7 +1,8 @@
 /*
  * The embedded cluster of the integration tests and the demo: HDFS, YARN with four NodeManagers on
  * two racks, the job history server, one or two ResourceManagers. All of it is Hadoop's own code in
- * this JVM; only tasks and ApplicationMasters are separate processes. Works with any scheduler.
+ * this JVM; only tasks, ApplicationMasters and, if asked for, NodeManagers are processes. Works
+ * with any scheduler.
  */
 package io.heddle.integration.cluster;
 

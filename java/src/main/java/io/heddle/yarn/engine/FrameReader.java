@@ -51,7 +51,7 @@ final class FrameReader {
     }
   }
 
-  /** Returns whether no ask is pending anywhere. */
+  /** Returns whether no ask waits for a node; limits may hold some back. */
   boolean idle() {
     return (buffer.getInt(FrameLayout.OUTPUT_HEADER_FLAGS) & FrameLayout.OUTPUT_IDLE) != 0;
   }

@@ -15,24 +15,6 @@ public final class FrameWriter {
   /** Largest frame. Real frames are far smaller; reaching it means a runaway loop. */
   private static final int CAPACITY_MAX = 1 << 30;
 
-  /** The fields of a node that records carry. */
-  public interface Node {
-    int id();
-
-    int hostPlace();
-
-    int rackPlace();
-
-    int partitionId();
-
-    /** Returns whether asks without a label may have what those of its label leave. */
-    boolean lends();
-
-    Resource getTotalResource();
-
-    Resource getUnallocatedResource();
-  }
-
   /** Writes the fields of one kind of record. */
   public interface Body {
     /** Writes the fields of a record that begins at {@code at}. */
@@ -148,16 +130,15 @@ public final class FrameWriter {
   }
 
   /** Writes a node that joins, or with {@link FrameLayout#NODE_CHANGED} one that changed. */
-  public void node(int kind, Node node, boolean schedulable) {
-    int at = nodeRecord(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
-    buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, node.hostPlace());
-    buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, node.rackPlace());
-    buffer.putInt(at + FrameLayout.NODE_ADDED_PARTITION, node.partitionId());
-    buffer.putInt(at + FrameLayout.NODE_ADDED_FLAGS,
-        (schedulable ? FrameLayout.NODE_SCHEDULABLE : 0)
-            | (node.lends() ? FrameLayout.NODE_LENDS : 0));
-    resources.put(buffer, at + FrameLayout.NODE_ADDED_CAPACITY, node.getTotalResource());
-    resources.put(buffer, at + FrameLayout.NODE_ADDED_FREE, node.getUnallocatedResource());
+  public void node(int kind, int node, int host, int rack, int partition, int flags,
+      Resource capacity, Resource free) {
+    int at = nodeRecord(kind, FrameLayout.NODE_ADDED_SIZE, node);
+    buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, host);
+    buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, rack);
+    buffer.putInt(at + FrameLayout.NODE_ADDED_PARTITION, partition);
+    buffer.putInt(at + FrameLayout.NODE_ADDED_FLAGS, flags);
+    resources.put(buffer, at + FrameLayout.NODE_ADDED_CAPACITY, capacity);
+    resources.put(buffer, at + FrameLayout.NODE_ADDED_FREE, free);
   }
 
   public void nodeRemoved(int node) {

@@ -4,7 +4,8 @@ import java.nio.ByteBuffer;
 
 /**
  * The functions of libheddle.so, as exported by rust/bridge. {@link NativeLibrary} loads the
- * library and checks its version; {@link Engine} calls the engine's functions.
+ * library and checks its version; {@link Engine} and {@link ForeignJournal} call the engine's
+ * functions.
  *
  * <p>All of them throw {@link HeddleException} on errors.
  */
@@ -66,7 +67,8 @@ public final class Native {
    * Answers an HTTP request. Not for the scheduling thread: it may wait.
    *
    * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-   *     host; for requests about jobs also jobs, nodes_mark, and nodes if they are wanted
+   *     host; for the configuration also config_file and below; for requests about jobs also jobs,
+   *     nodes_mark, and nodes if they are wanted
    * @param body null for none
    * @return a line of JSON with status, content_type, headers and log, then the body; or one with
    *     nodes_wanted

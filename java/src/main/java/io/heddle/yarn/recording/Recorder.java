@@ -18,7 +18,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.service.Service;
+import org.apache.hadoop.service.ServiceStateChangeListener;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -63,7 +66,7 @@ import org.slf4j.LoggerFactory;
  * no lock of YARN's is. So it adds no order of locks in which threads could wait for each other.
  * The monitor guards the books; no disk is waited for under it before {@link #stop}.
  */
-final class Recorder {
+final class Recorder implements ServiceStateChangeListener {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
   /** At most this long after the last frame comes another, if a node reports, in ms. */
   private static final long BEAT_MS = 1_000;
@@ -73,6 +76,7 @@ final class Recorder {
   private final AbstractYarnScheduler<?, ?> scheduler;
   private final String name;
   private final Function<Queue, String> queuePath;
+  private final Supplier<RMContext> context;
   private final Names names = new Names();
   private final Map<String, Integer> queues = new HashMap<>();
   private final Set<String> toldUsers = new HashSet<>();
@@ -107,23 +111,43 @@ final class Recorder {
   }
 
   /**
-   * Makes a recorder.
+   * Makes a recorder, which begins and ends with the scheduler.
    *
    * @param name what the journal calls the scheduler
    * @param queuePath the full path of a queue
+   * @param context the scheduler's, from its configuration on
    */
-  Recorder(AbstractYarnScheduler<?, ?> scheduler, String name, Function<Queue, String> queuePath) {
+  Recorder(AbstractYarnScheduler<?, ?> scheduler, String name, Function<Queue, String> queuePath,
+      Supplier<RMContext> context) {
     this.scheduler = scheduler;
     this.name = name;
     this.queuePath = queuePath;
+    this.context = context;
+    scheduler.registerServiceListener(this);
   }
 
   // ---- Life cycle.
 
+  @Override
+  public void stateChanged(Service service) {
+    switch (service.getServiceState()) {
+      case INITED:
+        configure(service.getConfig());
+        break;
+      case STARTED:
+        // A recovered application may have begun the recording before.
+        record(() -> () -> { });
+        break;
+      default:
+        stop();
+        break;
+    }
+  }
+
   /** Takes the configuration. Opens nothing: a standby ResourceManager has no journal. */
-  synchronized void configure(Configuration given, RMContext context) {
+  private synchronized void configure(Configuration given) {
     configuration = given;
-    rmContext = context;
+    rmContext = context.get();
     // Other properties are read when the journal is opened, where whatever is wrong is caught.
     on = !given.getTrimmed(Journal.PATH_PROPERTY, "").isEmpty();
     if (!on) {
@@ -131,13 +155,7 @@ final class Recorder {
     }
   }
 
-  /** Begins the recording, unless a recovered application has begun it. */
-  void start() {
-    record(() -> () -> { });
-  }
-
-  /** Ends the recording. */
-  synchronized void stop() {
+  private synchronized void stop() {
     on = false;
     end();
   }
@@ -277,7 +295,11 @@ final class Recorder {
     if (node == null) {
       return null;
     }
-    RecordedNode seen = new RecordedNode(node);
+    String host = node.getNodeName();
+    String rack = node.getRackName();
+    String partition = node.getPartition();
+    Resource capacity = node.getTotalResource();
+    Resource free = node.getUnallocatedResource();
     // Those that ran before a restart of the ResourceManager.
     List<Start> starts = new ArrayList<>();
     for (RMContainer container : node.getCopiedListOfRunningContainers()) {
@@ -286,7 +308,12 @@ final class Recorder {
       }
     }
     return () -> {
-      nodeChanged(id, seen);
+      Integer known = nodes.get(id);
+      int number = known == null ? nodeNumbers.add(id) : known;
+      nodes.put(id, number);
+      journal.out().node(known == null ? FrameLayout.NODE_ADDED : FrameLayout.NODE_CHANGED,
+          number, names.places.intern(host), names.places.intern(rack),
+          names.partitions.intern(partition), FrameLayout.NODE_SCHEDULABLE, capacity, free);
       starts.forEach(this::started);
     };
   }
@@ -344,17 +371,6 @@ final class Recorder {
   }
 
   // ---- Writes, under the monitor.
-
-  private void nodeChanged(NodeId id, RecordedNode node) {
-    Integer number = nodes.get(id);
-    int kind = number == null ? FrameLayout.NODE_ADDED : FrameLayout.NODE_CHANGED;
-    if (number == null) {
-      number = nodeNumbers.add(id);
-      nodes.put(id, number);
-    }
-    node.number(number, names);
-    journal.out().node(kind, node, true);
-  }
 
   private void nodeRemoved(NodeId id) {
     Integer number = nodes.remove(id);

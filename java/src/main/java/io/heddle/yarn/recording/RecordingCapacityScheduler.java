@@ -1,7 +1,6 @@
 package io.heddle.yarn.recording;
 
 import java.util.List;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
@@ -21,26 +20,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEv
  * Every method first runs the stock one; the recorder never throws and changes nothing.
  */
 public class RecordingCapacityScheduler extends CapacityScheduler {
-  private final Recorder recorder = new Recorder(
-      this, "CapacityScheduler", queue -> ((CSQueue) queue).getQueuePath());
-
-  @Override
-  public void serviceInit(Configuration configuration) throws Exception {
-    super.serviceInit(configuration);
-    recorder.configure(configuration, rmContext);
-  }
-
-  @Override
-  public void serviceStart() throws Exception {
-    super.serviceStart();
-    recorder.start();
-  }
-
-  @Override
-  public void serviceStop() throws Exception {
-    super.serviceStop();
-    recorder.stop();
-  }
+  private final Recorder recorder = new Recorder(this, "CapacityScheduler",
+      queue -> ((CSQueue) queue).getQueuePath(), () -> rmContext);
 
   @Override
   public void handle(SchedulerEvent event) {

@@ -275,8 +275,9 @@ impl ShuffleWatcher {
         let rates = self
             .uplinks
             .tick(world.now, world.cluster, patience_ms, placed, receivers);
-        self.uplinks
-            .warn_of_silence(world.now, || jobs.values().any(JobState::is_shuffling));
+        self.uplinks.warn_of_silence(world.now, world.cluster, || {
+            jobs.values().any(JobState::is_shuffling)
+        });
         for (rack, used, bandwidth) in rates {
             self.netsat
                 .measured(world.now, rack, Rate { used, bandwidth });

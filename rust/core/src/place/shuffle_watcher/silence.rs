@@ -19,9 +19,9 @@ pub(super) struct Silence {
 
 impl Silence {
     /// Warns if nothing was heard for `SILENCE_MS`. `configured` tells whether the capacity of
-    /// links is, `shuffling` whether any reduce runs.
-    pub(super) fn look(&mut self, now: Millis, configured: bool, shuffling: impl Fn() -> bool) {
-        if !self.lasts(now, configured, shuffling) {
+    /// links is, `expected` whether anything could be heard now.
+    pub(super) fn look(&mut self, now: Millis, configured: bool, expected: impl Fn() -> bool) {
+        if !self.lasts(now, configured, expected) {
             return;
         }
         if configured {
@@ -39,11 +39,10 @@ impl Silence {
         }
     }
 
-    /// Tells once that the silence has lasted. Nodes are heard as soon as they run. Counters, which
-    /// suffice beside a configured capacity, need a job that shuffles.
-    fn lasts(&mut self, now: Millis, configured: bool, shuffling: impl Fn() -> bool) -> bool {
+    /// Tells once that the silence has lasted. Counters suffice beside a configured capacity.
+    fn lasts(&mut self, now: Millis, configured: bool, expected: impl Fn() -> bool) -> bool {
         let heard = self.measured || (configured && self.counted);
-        if self.warned || heard || (configured && !shuffling()) {
+        if self.warned || heard || !expected() {
             self.since_ms = None;
             return false;
         }
@@ -57,15 +56,15 @@ mod tests {
     use super::*;
 
     /// Looks once a second for two minutes; returns when it warns.
-    fn warnings(silence: &mut Silence, configured: bool, shuffling: bool) -> Vec<Millis> {
+    fn warnings(silence: &mut Silence, configured: bool, expected: bool) -> Vec<Millis> {
         let seconds = (0..120).map(|second| second * 1_000);
-        let warns = seconds.filter(|now| silence.lasts(*now, configured, || shuffling));
+        let warns = seconds.filter(|now| silence.lasts(*now, configured, || expected));
         warns.collect()
     }
 
     #[test]
     fn without_a_capacity_nodes_are_expected_within_a_minute() {
-        assert_eq!(warnings(&mut Silence::default(), false, false), [60_000]);
+        assert_eq!(warnings(&mut Silence::default(), false, true), [60_000]);
         let counted = || Silence {
             counted: true,
             ..Silence::default()
@@ -78,6 +77,15 @@ mod tests {
             ..Silence::default()
         };
         assert_eq!(warnings(&mut measured, false, true), [0; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_heard_is_not_missed() {
+        let mut silence = Silence::default();
+        assert_eq!(warnings(&mut silence, false, false), [0; 0]);
+        assert!(!silence.lasts(120_000, false, || true), "the first node");
+        assert!(!silence.lasts(179_999, false, || true));
+        assert!(silence.lasts(180_000, false, || true));
     }
 
     #[test]

@@ -285,10 +285,20 @@ impl Uplinks {
         self.capacity.restore(saved.as_f64());
     }
 
-    /// Warns once if nothing tells traffic. `shuffling` tells whether any reduce runs.
-    pub(super) fn warn_of_silence(&mut self, now: Millis, shuffling: impl Fn() -> bool) {
+    /// Warns once if nothing tells traffic. Nodes are heard as soon as they run; counters need a
+    /// reduce: `shuffling` tells whether any runs.
+    pub(super) fn warn_of_silence(
+        &mut self,
+        now: Millis,
+        cluster: &Cluster,
+        shuffling: impl Fn() -> bool,
+    ) {
         let configured = self.capacity.is_configured();
-        self.silence.look(now, configured, shuffling);
+        let expected = || match configured {
+            true => shuffling(),
+            false => cluster.nodes().next().is_some(),
+        };
+        self.silence.look(now, configured, expected);
     }
 
     /// Returns the bytes of map output that each NodeManager has sent, for reports; nodes without a

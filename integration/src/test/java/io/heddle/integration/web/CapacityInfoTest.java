@@ -126,8 +126,12 @@ public class CapacityInfoTest {
         return body.contains(id.equals(ids.get(0)) ? "\"allocatedMB\":1024" : "ACCEPTED");
       });
     }
-    Await.until("both are shown", Await.SECONDS,
-        () -> manager.get(INFO, JSON).body.contains("\"pendingContainers\":1"));
+    // Heddle shows the queues of its last tick, when the first application may have waited.
+    Await.until("both are shown", Await.SECONDS, () -> {
+      String body = manager.get(INFO, JSON).body;
+      return body.contains("\"pendingContainers\":1")
+          && body.contains("\"allocatedContainers\":1");
+    });
     List<String> usage = Lines.ofJson(manager.get(APPS + "/" + ids.get(0), JSON).body);
     usage.removeIf(line -> !line.matches(".*(UsagePercentage|running|allocated).*"));
     return usage;

@@ -70,6 +70,8 @@ run_junit() {
     mapfile -t outputs < <(outputs_of "$project" test)
     if [ "$project" = integration ]; then
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
+        # For the main class.
+        outputs+=(java/build/classes/java/test)
     fi
     path=$(class_path_of "$hadoop" "${outputs[@]}")
     mapfile -t options < <(jvm_options; archive_options "$hadoop" "$path" "$folder/tasks.txt")
@@ -84,7 +86,7 @@ run_junit() {
         -Xcheck:jni -ea:io.heddle... \
         "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-Dheddle.integration.logs=$ROOT/$folder/logs" \
         "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
-        org.junit.runner.JUnitCore "$@" || code=$?
+        io.heddle.yarn.OneKeyPair "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1
     # Kept after a failure for its files; a mini cluster leaves some hundred megabytes.
     [ $code -ne 0 ] || rm -rf "$folder"

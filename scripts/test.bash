@@ -10,7 +10,7 @@ TEST_ALL=
 # The parts that `--all` adds to TEST_PARTS.
 LONG_PARTS=(platforms soak hadoop-tests)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
-# which more processors do not shorten. Seven of them need 5 GB.
+# which more processors do not shorten. Seven of them need 6 GB.
 LANES=${HEDDLE_TEST_LANES:-6}
 # More of them while processors are idle for part of the time, in percent: some steps do little but
 # wait, and the start of a cluster uses all processors for some seconds.

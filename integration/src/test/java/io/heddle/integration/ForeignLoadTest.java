@@ -45,6 +45,7 @@ public class ForeignLoadTest {
                       + " \"reduce_per_node\": 1},"
                       + " \"reverse_adaptive\": {\"control_period_ms\": 1000}}")
               .set("heddle.node-load.enable", "true")
+              .set(YarnConfiguration.NM_CONTAINER_MONITOR_ENABLED, "true")
               .set(YarnConfiguration.NM_RESOURCE_MON_INTERVAL_MS, "500"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Writes to standard output. A reader that closes early, such as `head`, is no fault.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -86,13 +87,14 @@ pub(crate) fn said(value: &Value) -> String {
 /// RFC 3339 has no text for later years.
 const YEAR_10000_MS: u64 = 253_402_300_800_000;
 
+fn instant(ms: u64) -> Option<SystemTime> {
+    let since = Some(ms).filter(|&ms| ms < YEAR_10000_MS)?;
+    UNIX_EPOCH.checked_add(Duration::from_millis(since))
+}
+
 /// Formats milliseconds since 1970 as a time in UTC.
 pub(crate) fn time(value: &Value) -> String {
-    let time = value
-        .as_u64()
-        .and_then(|ms| std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(ms)));
-    let in_range = time.filter(|_| value.as_u64().is_some_and(|ms| ms < YEAR_10000_MS));
-    match in_range {
+    match value.as_u64().and_then(instant) {
         Some(time) => humantime::format_rfc3339_seconds(time).to_string(),
         None => said(value),
     }
@@ -100,9 +102,7 @@ pub(crate) fn time(value: &Value) -> String {
 
 /// Formats ms since 1970 as a time in UTC with its milliseconds; as a number if it is no time.
 pub(crate) fn time_ms(ms: i64) -> String {
-    let since = u64::try_from(ms).ok().filter(|&ms| ms < YEAR_10000_MS);
-    let since = since.map(std::time::Duration::from_millis);
-    match since.and_then(|since| std::time::UNIX_EPOCH.checked_add(since)) {
+    match u64::try_from(ms).ok().and_then(instant) {
         Some(time) => humantime::format_rfc3339_millis(time).to_string(),
         None => format!("{ms} ms"),
     }

@@ -46,7 +46,7 @@
 //!   signed for up to a day. A user has at most 1024; further ones are refused.
 //! - *Watermarks are stored with the change that they come with*, in one transaction, so a crash
 //!   cannot keep one without the other. YARN's store is separate: a ResourceManager that becomes
-//!   active calls `recover` for each recovered job before it accepts submissions. A lost authority
+//!   active calls `recover` for each recovered job before it accepts submissions. Its authority
 //!   is proven again from the submission (`prove_again`), without checks of time and replay.
 //! - *Version 1 works on the published interface only, and without a body*: it covers neither path
 //!   nor body. The published server took parameters from the body. Its timestamps are bounded on

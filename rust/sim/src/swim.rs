@@ -17,8 +17,6 @@ pub struct SwimJob {
     pub shuffle_bytes: u64,
     /// Bytes that its reduces write.
     pub reduce_output_bytes: u64,
-    /// Anonymised path of the input, in traces that have one: equal paths are one data set.
-    pub input_path: Option<String>,
 }
 
 /// A malformed line of a trace.
@@ -82,7 +80,6 @@ fn parse_line(line: &str) -> Result<SwimJob, String> {
         map_input_bytes: number(3, "the map input", BYTES_MAX)?,
         shuffle_bytes: number(4, "the shuffle", BYTES_MAX)?,
         reduce_output_bytes: number(5, "the reduce output", BYTES_MAX)?,
-        input_path: fields.get(6).map(|path| path.to_string()),
     })
 }
 
@@ -94,7 +91,6 @@ mod tests {
     fn lines_are_read_and_faulty_ones_named() {
         let jobs = parse("b\t20\t2\t10\t20\t30\t/in/7\n\na\t9\t9\t1\t0\t0\r\n").expect("good");
         assert_eq!(jobs[0].name, "a");
-        assert_eq!(jobs[1].input_path.as_deref(), Some("/in/7"));
         assert_eq!(jobs[1].reduce_output_bytes, 30);
         let error = parse("a\t9\t9\t1\t0\t0\nb\t1\t-\t0\t0\t0").expect_err("`-` is no number");
         assert_eq!(error.line, 2);

@@ -425,7 +425,7 @@ fn check_order(
     Ok(())
 }
 
-/// A part from 0 to 1, or -1 for no limit.
+/// An amount of credits; none is 0.
 fn read_credits(section: &mut Section<'_>, key: &'static str) -> Result<Credits, ConfigError> {
     let credits = section.number(key, 0.0, Credits::MAX.to_number())?;
     Credits::from_number(credits.unwrap_or(0.0))

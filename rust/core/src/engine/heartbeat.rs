@@ -250,12 +250,7 @@ impl Engine {
 
     /// The pools without a free slot on a node, by the configuration or by the order stage.
     pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
-        let per_node = self.setup.config.slots_per_node;
-        std::array::from_fn(|pool| {
-            let configured = per_node.map_or(u32::MAX, |slots| slots[pool]);
-            let allowed = self.order.slots(node, pool).unwrap_or(u32::MAX);
-            node.running[pool] >= configured.min(allowed)
-        })
+        self.slots_left(node).map(|left| left <= 0)
     }
 
     /// Notes that the node keeps room that locked asks could use: their clocks run.

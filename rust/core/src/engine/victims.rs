@@ -458,7 +458,7 @@ impl Engine {
     }
 
     /// Free slots of a node by pool; negative if more containers run than may.
-    fn slots_left(&self, node: &Node) -> [i64; POOLS] {
+    pub(super) fn slots_left(&self, node: &Node) -> [i64; POOLS] {
         let per_node = self.setup.config.slots_per_node;
         std::array::from_fn(|pool| {
             let configured = per_node.map_or(u32::MAX, |slots| slots[pool]);

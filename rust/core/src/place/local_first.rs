@@ -3,7 +3,6 @@
 
 use crate::stage::common::Stage;
 use crate::stage::place::{Place, PlaceEntry};
-use crate::words::ids::{Locality, Millis};
 
 /// Entry in the catalogue.
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
@@ -19,16 +18,4 @@ struct LocalFirst;
 
 impl Stage for LocalFirst {}
 
-impl Place for LocalFirst {
-    fn start(&self, _floor: Locality) -> Locality {
-        Locality::OffSwitch
-    }
-
-    fn wait_ms(&self, _level: Locality) -> Millis {
-        0
-    }
-
-    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
-        level
-    }
-}
+impl Place for LocalFirst {}

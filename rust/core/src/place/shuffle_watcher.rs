@@ -579,20 +579,8 @@ impl Ranking for ShuffleWatcher {
     }
 }
 
+/// No ask waits for a place: one of the user's tasks is always granted (SW-8).
 impl Place for ShuffleWatcher {
-    fn start(&self, _floor: Locality) -> Locality {
-        // No ask waits for a place: one of the user's tasks is always granted (SW-8).
-        Locality::OffSwitch
-    }
-
-    fn wait_ms(&self, _level: Locality) -> Millis {
-        0
-    }
-
-    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
-        level
-    }
-
     fn ranking(&self) -> Option<&dyn Ranking> {
         Some(self)
     }

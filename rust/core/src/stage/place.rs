@@ -15,14 +15,20 @@ use crate::words::kind::Kind;
 /// How far from its named places an ask may run.
 pub trait Place: Stage + Send {
     /// The level of an ask whose nearest named place is `floor`, before it has waited: at
-    /// least `floor`.
-    fn start(&self, floor: Locality) -> Locality;
+    /// least `floor`. By default, like the others, of a placement that waits for no place.
+    fn start(&self, _floor: Locality) -> Locality {
+        Locality::OffSwitch
+    }
 
     /// How long an ask at `level` must be passed over before it moves to the next level.
-    fn wait_ms(&self, level: Locality) -> Millis;
+    fn wait_ms(&self, _level: Locality) -> Millis {
+        0
+    }
 
     /// The level after a grant at `granted` to an ask at `level`.
-    fn after_grant(&self, floor: Locality, level: Locality, granted: Locality) -> Locality;
+    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
+        level
+    }
 
     /// The classes that it ranks before the order stage's keys, if it does.
     fn ranking(&self) -> Option<&dyn Ranking> {

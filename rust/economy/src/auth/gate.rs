@@ -200,7 +200,7 @@ impl Gate {
         self.replay.recover_job(user, nonce, *expires_ms)
     }
 
-    /// Proves the lost authority of a recovered job again, from its submission; for `recover`.
+    /// Proves the authority of a recovered job again, from its submission; for `recover`.
     /// Skips the checks of time and replay, which were made when it was submitted. `None` for a job
     /// of version 1, which has no bounds.
     ///

@@ -2,8 +2,8 @@
 //! published, proves only the submitter; version 2 signs one job of one queue and limits its
 //! spending. Creates and checks the parameters; the engine enforces the limits of an `Authority`.
 //!
-//! A submission is checked once, on arrival. A ResourceManager does not check recovered
-//! applications, because its predecessor did: checked again, they would be replays.
+//! The time of a submission, and whether it is a replay, are checked once, on arrival. A
+//! ResourceManager checks only the signature of recovered applications.
 
 use crate::auth::amount::{credits, credits_text, time_ms};
 use crate::auth::canonical::{self, SignedJob, Validity};
@@ -13,7 +13,6 @@ use crate::auth::role::is_full_path;
 use crate::auth::secret::{Hash, Secret};
 use crate::auth::{v1, v2};
 use heddle_core::words::credits::Credits;
-use serde::{Deserialize, Serialize};
 
 /// Version 1: the time of signing, ms.
 pub const TIMESTAMP: &str = "mapred.job.timestamp";
@@ -78,7 +77,7 @@ pub struct Submission<'a> {
 }
 
 /// The limits of a job's spending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Credits in all.
     pub credits: Credits,
@@ -97,39 +96,18 @@ impl Bounds {
     };
 }
 
-/// A proven permission of a queue's owner for one job to spend. A host stores it with the job, so
-/// that its bounds hold after a failover, and counts the spending under `user` and `nonce`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A proven permission of a queue's owner for one job to spend. Nobody stores it: after a restart
+/// it is proven again, from the submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     /// The user whose credits are spent.
     pub user: String,
-    /// The full path of the queue; a job that is moved has no authority.
-    pub queue: String,
-    /// The name of the job.
-    pub job: String,
     /// The limits of its spending.
     pub bounds: Bounds,
     /// Makes its signature unique among this user's jobs.
     pub nonce: String,
     /// The last time for submission, ms since 1970.
     pub expires_ms: u64,
-}
-
-impl Authority {
-    /// Returns the credits left after `spent`.
-    pub fn remaining(&self, spent: Credits) -> Credits {
-        let left = self.bounds.credits.micro().saturating_sub(spent.micro());
-        Credits::from_micro(left)
-    }
-
-    /// Tells whether the job may be charged `more` at this rate after `spent`, at this time.
-    pub fn allows(&self, spent: Credits, more: Credits, rate: Credits, now_ms: u64) -> bool {
-        let bounds = &self.bounds;
-        now_ms < bounds.until_ms
-            && rate <= bounds.rate
-            && spent <= bounds.credits
-            && more <= self.remaining(spent)
-    }
 }
 
 /// Returns the parameters of a submission of version 1.
@@ -251,8 +229,6 @@ impl ClaimV2 {
             signature: v2::signature_bytes(signature)?,
             authority: Authority {
                 user: submission.user.to_string(),
-                queue: submission.queue.to_string(),
-                job: submission.name.to_string(),
                 bounds,
                 nonce: validity.nonce.clone(),
                 expires_ms: validity.expires_ms,
@@ -347,33 +323,5 @@ mod tests {
         for set in ["12.5", "none:12.5", "12.5:none", " 12.5 ", ":12.5:7"] {
             assert_eq!(carried(set), Some("12.5"), "{set}");
         }
-    }
-
-    #[test]
-    fn an_authority_ends_at_each_of_its_bounds() {
-        let authority = Authority {
-            user: "a".to_string(),
-            queue: "root.a".to_string(),
-            job: "j".to_string(),
-            bounds: bounds(),
-            nonce: "n".repeat(16),
-            expires_ms: 5,
-        };
-        let micro = Credits::from_micro;
-        let until = bounds().until_ms;
-        let allows =
-            |spent, more, rate, now| authority.allows(micro(spent), micro(more), micro(rate), now);
-        assert!(allows(0, 12_500_000, 1, until - 1));
-        assert!(allows(12_500_000, 0, 1, until - 1));
-        assert!(!allows(12_499_999, 2, 1, until - 1));
-        assert!(!allows(0, 1, 2, until - 1));
-        assert!(!allows(0, 1, 1, until));
-        assert!(!allows(i64::MAX, i64::MAX, 1, 0));
-        assert!(!allows(12_500_001, 0, 1, 0), "more than all is spent");
-        let remaining = |spent| authority.remaining(micro(spent)).micro();
-        assert_eq!(remaining(0), 12_500_000);
-        assert_eq!(remaining(12_499_999), 1);
-        assert_eq!(remaining(12_500_001), 0);
-        assert_eq!(remaining(i64::MAX), 0);
     }
 }

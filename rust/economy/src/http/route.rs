@@ -3,7 +3,7 @@
 
 use crate::auth::Refusal;
 use crate::auth::gate::{Interface, PATH_BYTES_MAX};
-use crate::auth::query::{Parameters, QUERY_BYTES_MAX};
+use crate::auth::query::{Parameters, QUERY_BYTES_MAX, unquoted};
 use crate::auth::role::Need;
 use crate::http::answer::{CSV, Failure, JSON, Reply};
 use crate::http::caller::{Identity, audit, record};
@@ -13,7 +13,6 @@ use crate::http::{
     console, v1,
 };
 use heddle_core::config::unknown;
-use percent_encoding::percent_decode_str;
 
 /// The prefix of all routes.
 const BASE: &str = "/heddle/v1/";
@@ -258,16 +257,7 @@ fn allowed(routes: &[&Route]) -> String {
 
 /// Decodes a part of the path.
 fn decoded(part: &str) -> Result<String, Failure> {
-    let is_number = |escape: &str| {
-        let digits = escape.as_bytes().get(..2);
-        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    };
-    let whole = part.split('%').skip(1).all(is_number);
-    let text = percent_decode_str(part)
-        .decode_utf8()
-        .ok()
-        .filter(|_| whole);
-    text.map(String::from).ok_or_else(|| {
+    unquoted(part).ok_or_else(|| {
         let expected = "escapes of two hexadecimal digits, in UTF-8";
         Failure::new(400, "the path has a broken escape", "path", expected)
     })

@@ -50,12 +50,7 @@ fn needed(section: &mut Section<'_>, key: &'static str, least: f64) -> Result<f6
 fn answer_reverse(case: &mut Section<'_>) -> Result<Value, ConfigError> {
     let now = case.number("now", -MOST, MOST)?.unwrap_or(0.0);
     let capacity = read_slots(case)?;
-    let name = case.text("split")?.unwrap_or(SPLITS[0].0);
-    let split = SPLITS.iter().find(|(known, _)| *known == name);
-    let Some((_, split)) = split else {
-        let names: Vec<&str> = SPLITS.iter().map(|(known, _)| *known).collect();
-        return Err(ConfigError::new(case.key("split"), unknown(name, &names)));
-    };
+    let split = case.choice("split", &SPLITS)?.unwrap_or(SPLITS[0].1);
     let (ids, goals) = read_jobs(case, |job| {
         let tasks = needed(job, "tasks", 0.0)?;
         Ok(Goal {
@@ -66,7 +61,7 @@ fn answer_reverse(case: &mut Section<'_>) -> Result<Value, ConfigError> {
         })
     })?;
     let mut periods = Vec::new();
-    let plan = reverse(now, &capacity, &goals, *split, Some(&mut periods));
+    let plan = reverse(now, &capacity, &goals, split, Some(&mut periods));
     let period = |period: &Period| {
         json!({
             "from": period.from,

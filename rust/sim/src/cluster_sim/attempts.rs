@@ -415,7 +415,6 @@ impl ClusterSim {
         match end {
             End::Succeeded => self.succeed(id, kind, index, node, held_ms),
             end => {
-                self.job(id).record.evicted += u32::from(end == End::Evicted);
                 self.results.wasted[end as usize] += 1;
                 self.try_again(id, kind, index, end)
             }

@@ -18,14 +18,6 @@ fn signature(program: &str) -> u64 {
     fnv(FNV_EMPTY, program.bytes())
 }
 
-/// Returns the part that crosses racks if each rack's output goes to all racks in proportion to
-/// what they hold.
-fn spread(on_racks: &[f64]) -> f64 {
-    let all: f64 = on_racks.iter().sum();
-    let stays = |bytes: &f64| (bytes / all.max(1.0)).powi(2);
-    1.0 - on_racks.iter().map(stays).sum::<f64>()
-}
-
 impl ClusterSim {
     pub(super) fn submit_planned(&mut self, i: usize) -> Checked {
         self.submissions_left -= 1;
@@ -320,7 +312,6 @@ impl ClusterSim {
         let now = self.now;
         let mut job = self.jobs[id.index()].take().expect("a job ends once");
         job.record.finished_ms = job.record.finished_ms.or(at);
-        job.record.spread = spread(&job.produced);
         for attempt in job.attempts.values() {
             let attempt = &self.attempts[*attempt];
             let held_ms = now - attempt.started_ms;

@@ -58,13 +58,8 @@ pub struct JobRecord {
     /// Memory in MB-ms and virtual cores in core-ms that its containers held, its
     /// ApplicationMaster's included.
     pub held: [i64; 2],
-    /// How often the policy took one of its containers.
-    pub evicted: u32,
     /// Why the policy refused its submission, if it did.
     pub refused: Option<String>,
-    /// The part of its map output that crosses racks if its reduces lie in proportion to it: the
-    /// best that SARP can reach.
-    pub spread: f64,
     /// The prediction at its submission, if one was requested.
     pub predicted: Option<Predicted>,
 }

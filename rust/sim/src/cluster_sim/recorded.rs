@@ -103,7 +103,6 @@ impl ClusterSim {
         }
         let attempts: Vec<usize> = job.attempts.values().copied().collect();
         self.results.wasted[End::Evicted as usize] += 1;
-        self.job(id).record.evicted += 1;
         self.job(id).pause_master();
         for at in attempts {
             self.end_attempt(at, End::Second)?;

@@ -1,6 +1,6 @@
 //! Section `hfsp` of `heddle.json`.
 
-use crate::config::{Config, ConfigError, Section, unknown};
+use crate::config::{Config, ConfigError, Section};
 use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
@@ -131,14 +131,8 @@ pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     if let Some(task_ms) = section.whole("default_task_ms", 1, MILLIS_MAX)? {
         settings.default_task_ms = task_ms;
     }
-    settings.late = match section.text("late")? {
-        None | Some("fifo") => Late::Fifo,
-        Some("sharing") => Late::Sharing,
-        Some(name) => {
-            let problem = unknown(name, &["fifo", "sharing"]);
-            return Err(ConfigError::new(section.key("late"), problem));
-        }
-    };
+    let late = [("fifo", Late::Fifo), ("sharing", Late::Sharing)];
+    settings.late = section.choice("late", &late)?.unwrap_or(Late::Fifo);
     settings.weigh_priorities = section.boolean("weigh_priorities")?.unwrap_or(false);
     let percent = section.whole("slow_start_percent", 0, 100)?;
     settings.slow_start_percent = percent.map(|percent| percent as u32);

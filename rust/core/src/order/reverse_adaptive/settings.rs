@@ -2,7 +2,7 @@
 //! (RA-2). Reads and evaluates; decides nothing.
 
 use super::capacity::Capacity;
-use crate::config::{Config, ConfigError, Section, unknown};
+use crate::config::{Config, ConfigError, Section};
 use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
@@ -139,11 +139,8 @@ pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     if let Some(task_ms) = section.whole("default_task_ms", 1, TIME_MAX_MS)? {
         settings.default_task_ms = task_ms;
     }
-    if let Some(name) = section.text("variant")? {
-        let names: Vec<&str> = VARIANTS.iter().map(|(known, _)| *known).collect();
-        let found = VARIANTS.iter().find(|(known, _)| *known == name);
-        let wrong = || ConfigError::new(section.key("variant"), unknown(name, &names));
-        settings.variant = found.ok_or_else(wrong)?.1;
+    if let Some(variant) = section.choice("variant", &VARIANTS)? {
+        settings.variant = variant;
     }
     settings.evict = section.boolean("evict")?.unwrap_or(false);
     if let Some(margin) = section.number("margin_tasks", 0.0, 100.0)? {

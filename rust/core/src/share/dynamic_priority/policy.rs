@@ -2,7 +2,7 @@
 //! presets and single knobs. Names and choices only; `account` acts on them.
 
 use super::quota::Rounding;
-use crate::config::{ConfigError, Section, unknown};
+use crate::config::{ConfigError, Section};
 
 /// Rate that an interval is charged at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,14 +107,5 @@ pub fn choice<T: Copy>(
     choices: &[(&'static str, T)],
     absent: T,
 ) -> Result<T, ConfigError> {
-    let Some(name) = section.text(key)? else {
-        return Ok(absent);
-    };
-    match choices.iter().find(|(known, _)| *known == name) {
-        Some((_, chosen)) => Ok(*chosen),
-        None => {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            Err(ConfigError::new(section.key(key), unknown(name, &names)))
-        }
-    }
+    Ok(section.choice(key, choices)?.unwrap_or(absent))
 }

@@ -56,8 +56,7 @@ public class ForeignLoadTest {
 
     int told() {
       cluster.tick();
-      JsonNode load =
-          cluster.request(SetupJson.request("node", "node", 0)).get("foreign_per_mille");
+      JsonNode load = cluster.request(SetupJson.request("nodes")).at("/nodes/0/8");
       return load.isNull() ? UNKNOWN : load.asInt();
     }
   }

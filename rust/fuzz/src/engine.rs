@@ -518,7 +518,7 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     lines.extend([
         json!({"op": "job", "job": 0}),
         json!({"op": "jobs", "text": "a", "sort": "given", "ranks": [1], "matching": [0]}),
-        json!({"op": "nodes", "from": 1}),
+        json!({"op": "node", "node": 1}),
         json!({"op": "explain", "job": 1}),
         json!({"op": "place", "user": "alice", "queue": "root.a"}),
         json!({"op": "foresee", "user": "alice", "queue": "root.new"}),

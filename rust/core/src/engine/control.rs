@@ -11,7 +11,7 @@ use crate::model::tally::Tally;
 use crate::setup::Setup;
 use crate::stage::division;
 use crate::words::credits::{Credits, Spending};
-use crate::words::ids::{JobId, Millis, PartitionId, QueueId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId, QueueId};
 use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
@@ -36,6 +36,7 @@ const OPERATIONS: &[&str] = &[
     "queues",
     "expireQueues",
     "job",
+    "node",
     "predict",
     "explain",
     "waits",
@@ -75,6 +76,7 @@ impl Engine {
                 "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
             })),
             "job" => self.job_report(section),
+            "node" => self.node_report(section),
             "explain" => self.explain(section),
             "waits" => self.waits_report(section),
             "jobs" => self.jobs_report(section),
@@ -130,6 +132,7 @@ impl Engine {
             Some(
                 "queues"
                     | "job"
+                    | "node"
                     | "explain"
                     | "waits"
                     | "jobs"
@@ -414,6 +417,23 @@ impl Engine {
             "done": job.done,
             "used": self.amounts(&job.used),
         })
+    }
+
+    /// Reports one node; unknown facts are `null`.
+    fn node_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let id = numbered(&mut section, "node")?;
+        let Some(node) = self.cluster.node(NodeId(id)) else {
+            return Err(RequestError(format!("key `node`: no node has number {id}")));
+        };
+        Ok(json!({
+            "node": id,
+            "schedulable": node.facts.schedulable,
+            "capacity": self.amounts(&node.facts.capacity),
+            "free": self.amounts(&node.free),
+            "used": self.amounts(&node.used),
+            "containers": node.containers,
+            "foreign_per_mille": node.foreign_per_mille,
+        }))
     }
 
     /// The entitlement of a queue; that of the root if all queues share one node of the tree.

@@ -472,16 +472,19 @@ fn jobs_and_nodes_can_be_asked_for_and_say_what_is_known_of_them() {
     // Bounded on entry: no time before 0, and no number beyond an exact float.
     assert_eq!(reply["hints"]["deadline_ms"], 0);
     assert_eq!(reply["hints"]["input_bytes"], 1_u64 << 53);
-    let of_node = |host: &mut Host| host.request(json!({"op": "nodes"}))["nodes"][0].clone();
-    assert_eq!(of_node(&mut host)[8], json!(null), "unmeasured");
+    let unmeasured = host.request(json!({"op": "node", "node": 0}));
+    assert_eq!(unmeasured["foreign_per_mille"], json!(null));
     let foreign_per_mille = 1_200;
     let node = NodeId(node);
     host.step(&[Event::NodeLoad {
         node,
         foreign_per_mille,
     }]);
-    let row = of_node(&mut host);
-    assert_eq!((&row[8], &row[2]), (&json!(1000), &json!(3)));
+    let reply = host.request(json!({"op": "node", "node": 0}));
+    assert_eq!(
+        (&reply["foreign_per_mille"], &reply["containers"]),
+        (&json!(1000), &json!(3))
+    );
 }
 
 #[test]
@@ -494,7 +497,8 @@ fn requests_that_make_no_sense_are_refused_in_words() {
         (json!({"op": "place"}), "key `user`"),
         (json!({"op": "job"}), "key `job`: expected the job's number"),
         (json!({"op": "job", "job": 7}), "no job has number 7"),
-        (json!({"op": "nodes", "from": -1}), "key `from`"),
+        (json!({"op": "node", "node": -1}), "key `node`"),
+        (json!({"op": "node", "node": 7}), "no node has number 7"),
     ] {
         let error = host
             .engine

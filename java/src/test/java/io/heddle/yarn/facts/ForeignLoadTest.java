@@ -56,7 +56,8 @@ public class ForeignLoadTest {
 
     int told() {
       cluster.tick();
-      JsonNode load = cluster.request(SetupJson.request("nodes")).at("/nodes/0/8");
+      JsonNode load =
+          cluster.request(SetupJson.request("node", "node", 0)).get("foreign_per_mille");
       return load.isNull() ? UNKNOWN : load.asInt();
     }
   }

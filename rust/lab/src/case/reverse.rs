@@ -50,7 +50,7 @@ fn needed(section: &mut Section<'_>, key: &'static str, least: f64) -> Result<f6
 fn answer_reverse(case: &mut Section<'_>) -> Result<Value, ConfigError> {
     let now = case.number("now", -MOST, MOST)?.unwrap_or(0.0);
     let capacity = read_slots(case)?;
-    let split = case.choice("split", &SPLITS)?.unwrap_or(SPLITS[0].1);
+    let split = case.choice("split", SPLITS)?.unwrap_or(SPLITS[0].1);
     let (ids, goals) = read_jobs(case, |job| {
         let tasks = needed(job, "tasks", 0.0)?;
         Ok(Goal {

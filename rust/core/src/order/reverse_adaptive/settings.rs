@@ -139,7 +139,7 @@ pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     if let Some(task_ms) = section.whole("default_task_ms", 1, TIME_MAX_MS)? {
         settings.default_task_ms = task_ms;
     }
-    if let Some(variant) = section.choice("variant", &VARIANTS)? {
+    if let Some(variant) = section.choice("variant", VARIANTS)? {
         settings.variant = variant;
     }
     settings.evict = section.boolean("evict")?.unwrap_or(false);

@@ -96,8 +96,8 @@ impl Bounds {
     };
 }
 
-/// A proven permission of a queue's owner for one job to spend. Nobody stores it: after a restart
-/// it is proven again, from the submission.
+/// A proven permission of a queue's owner for one job to spend. It is not stored: a
+/// ResourceManager that recovers the job proves it again from the submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     /// The user whose credits are spent.

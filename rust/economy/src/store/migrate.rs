@@ -120,7 +120,7 @@ fn compare(from: &mut dyn Store, to: &mut dyn Store) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Account, IntervalHead, LedgerRow, Row};
+    use crate::record::{Account, Epoch, IntervalHead, LedgerRow, Row};
 
     /// Few intervals of many queues fill several pages, none of which is large.
     #[test]
@@ -140,7 +140,7 @@ mod tests {
                 ticks: 1,
                 at_ms: 0,
                 price: Default::default(),
-                epoch: crate::store::Epoch(1),
+                epoch: Epoch(1),
             });
             all.rows.extend(book.accounts.keys().map(|queue| LedgerRow {
                 tick,

@@ -208,7 +208,7 @@ fn a_recovered_job_is_the_only_one_of_its_signature() {
     let authority = accepted.authority.expect("bounded");
     let mut successor = gate_with(Settings::default());
     successor.merge(&Watermarks::default());
-    // Nobody keeps its authority: the parameters are proven again.
+    // Its authority was not stored, so it is proven again from the parameters.
     let again = successor.prove_again(&OWN, |name| job.value(name));
     assert_eq!(again, Ok(Some(authority.clone())));
     let added = successor.recover(&authority);

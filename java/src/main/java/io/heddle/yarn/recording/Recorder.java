@@ -85,7 +85,6 @@ final class Recorder implements ServiceStateChangeListener {
   private final DenseTable<Job> jobNumbers = new DenseTable<>();
   private final Map<ApplicationId, Job> jobs = new HashMap<>();
   private Configuration configuration;
-  private RMContext rmContext;
   private ForeignJournal journal;
   /** Whether there is anything to record; never becomes true again. */
   private volatile boolean on;
@@ -147,7 +146,6 @@ final class Recorder implements ServiceStateChangeListener {
   /** Takes the configuration. Opens nothing: a standby ResourceManager has no journal. */
   private synchronized void configure(Configuration given) {
     configuration = given;
-    rmContext = context.get();
     // Other properties are read when the journal is opened, where whatever is wrong is caught.
     on = !given.getTrimmed(Journal.PATH_PROPERTY, "").isEmpty();
     if (!on) {
@@ -327,7 +325,7 @@ final class Recorder implements ServiceStateChangeListener {
     String queue = queuePath.apply(application.getQueue());
     String user = application.getUser();
     Priority priority = application.getPriority();
-    RMApp app = rmContext.getRMApps().get(id);
+    RMApp app = context.get().getRMApps().get(id);
     boolean mapReduce = app != null && "MAPREDUCE".equalsIgnoreCase(app.getApplicationType());
     long submittedMs = app != null && app.getSubmitTime() > 0 ? app.getSubmitTime() : Time.now();
     return () -> {
@@ -342,7 +340,7 @@ final class Recorder implements ServiceStateChangeListener {
   }
 
   private Step jobEnd(ApplicationId id) {
-    RMApp app = rmContext.getRMApps().get(id);
+    RMApp app = context.get().getRMApps().get(id);
     long finishedMs = app == null ? 0 : app.getFinishTime();
     String status = app == null ? "" : app.getFinalApplicationStatus().name();
     return () -> jobRemoved(id, finishedMs, status);

@@ -42,7 +42,11 @@ final class VendorJvm {
     Collections.addAll(command, arguments);
     Process process = new ProcessBuilder(command).redirectErrorStream(true)
         .redirectOutput(output.toFile()).start();
-    assertTrue(process.waitFor(300, TimeUnit.SECONDS));
+    try {
+      assertTrue(process.waitFor(300, TimeUnit.SECONDS));
+    } finally {
+      process.destroyForcibly();
+    }
     return new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
   }
 }

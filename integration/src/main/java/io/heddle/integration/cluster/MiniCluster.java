@@ -166,6 +166,7 @@ public final class MiniCluster implements AutoCloseable {
   }
 
   private void start(Builder builder) throws Exception {
+    LocalFiles.use();
     YarnConfiguration initial = ClusterConfiguration.create(workFolder, builder.schedulerClass);
     configure(initial, builder);
     hdfs = RackedHdfs.start(initial);

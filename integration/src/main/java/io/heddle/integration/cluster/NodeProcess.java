@@ -25,6 +25,7 @@ public final class NodeProcess {
 
   /** Runs the NodeManager until the end of the input. */
   public static void main(String[] arguments) {
+    LocalFiles.use();
     ChildMain.run(NodeManager::new);
   }
 }

@@ -1,7 +1,12 @@
 package io.heddle.integration.jobs;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -21,8 +26,13 @@ public final class Gate {
   private static final String REDUCES_FOLDER = "heddle.jobs.gate.reduces-folder";
   private static final String ALL = "all";
   private static final String DRAWN = "drawn";
-  /** Long, because every held task asks, for as long as the test holds it. */
-  private static final long POLL_MS = 500;
+  private static final String LET = "let";
+
+  /** A task looks again after an eighth of its wait: a test holds many tasks, some for minutes. */
+  private static final int WAIT_PART = 8;
+
+  private static final long POLL_MIN_MS = 250;
+  private static final long POLL_MAX_MS = 2000;
 
   /** Beyond every test's own limit: a task that gave up earlier would free its slot in the test. */
   private static final int WAIT_MAX_MINUTES = 60;
@@ -60,12 +70,11 @@ public final class Gate {
 
   /** Returns how many attempts have started, those that passed included. */
   public int started() throws IOException {
-    Path drawn = new Path(folder, DRAWN);
-    return fs.exists(drawn) ? fs.listStatus(drawn).length : 0;
+    return names(fs, new Path(folder, DRAWN)).size();
   }
 
   private static Path permit(Path folder, String name) {
-    return new Path(folder, "let/" + name);
+    return new Path(new Path(folder, LET), name);
   }
 
   /** Waits until this task may pass; returns at once if the job has no gate for its kind. */
@@ -79,21 +88,40 @@ public final class Gate {
     }
     Path folder = new Path(guarded);
     FileSystem fs = folder.getFileSystem(conf);
-    Path mine = permit(folder, String.valueOf(draw(fs, folder)));
-    Path all = permit(folder, ALL);
+    String mine = String.valueOf(draw(fs, folder));
     long startNanos = System.nanoTime();
-    while (!fs.exists(mine) && !fs.exists(all)) {
-      if (System.nanoTime() - startNanos > TimeUnit.MINUTES.toNanos(WAIT_MAX_MINUTES)) {
-        throw new IOException(mine + " was not made within " + WAIT_MAX_MINUTES + " minutes");
+    while (!isLet(fs, folder, mine)) {
+      long waitedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
+      if (waitedMs > TimeUnit.MINUTES.toMillis(WAIT_MAX_MINUTES)) {
+        throw new IOException(
+            mine + " was not let in " + folder + " within " + WAIT_MAX_MINUTES + " minutes");
       }
       context.progress();
-      Thread.sleep(POLL_MS);
+      Thread.sleep(Math.max(POLL_MIN_MS, Math.min(POLL_MAX_MS, waitedMs / WAIT_PART)));
+    }
+  }
+
+  /** One call to the NameNode, which has many tasks to answer. */
+  private static boolean isLet(FileSystem fs, Path folder, String number) throws IOException {
+    Set<String> let = names(fs, new Path(folder, LET));
+    return let.contains(number) || let.contains(ALL);
+  }
+
+  /** Returns the names of the files in a folder, none before it is made. */
+  private static Set<String> names(FileSystem fs, Path folder) throws IOException {
+    try {
+      return Arrays.stream(fs.listStatus(folder))
+          .map(file -> file.getPath().getName())
+          .collect(Collectors.toSet());
+    } catch (FileNotFoundException e) {
+      return Collections.emptySet();
     }
   }
 
   /** Draws the next number: HDFS lets only one of several creators of a file succeed. */
   private static int draw(FileSystem fs, Path folder) throws IOException {
-    for (int number = 0; ; number++) {
+    // Those before are taken.
+    for (int number = names(fs, new Path(folder, DRAWN)).size(); ; number++) {
       Path drawn = new Path(new Path(folder, DRAWN), String.valueOf(number));
       try {
         fs.create(drawn, false).close();

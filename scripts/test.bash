@@ -14,8 +14,8 @@ LONG_PARTS=(platforms soak hadoop-tests)
 LANES=${HEDDLE_TEST_LANES:-6}
 # More of them while processors are idle for part of the time, in percent: some steps do little but
 # wait, and the start of a cluster uses all processors for some seconds.
-SPARE_LANES=2
-SPARE_IDLE=20
+SPARE_LANES=4
+SPARE_IDLE=10
 SPARE_WINDOW_S=8
 # Each may need this much, and the one before it may still grow.
 SPARE_MEMORY_KB=8000000

@@ -106,6 +106,6 @@ need_build_tools() {
     need_java
     # shellcheck disable=SC2119
     need_rust
-    need_packages cc:gcc libc:libc6-dev ld:binutils gradle:gradle
+    need_packages cc:gcc libc:libc6-dev ld:binutils gradle:gradle unzip:unzip perl:perl
     [ "${HEDDLE_HOST_LIBC:-}" ] || need_packages python3:python3 venv:python3-venv
 }

@@ -493,7 +493,7 @@ run_tests() {
     [ -d "${CARGO_TARGET_DIR:-target}/debug/incremental" ] || export CARGO_INCREMENTAL=0
     need_build_tools
     need_rust fmt clippy
-    need_packages c++:g++ unzip:unzip shellcheck:shellcheck git:git postgresql:postgresql \
+    need_packages c++:g++ shellcheck:shellcheck git:git postgresql:postgresql \
         setpriv:util-linux
     case " $* " in *' rust '*) start_compiling_tests ;; esac
     # Without jars every JVM part would fail with the same message.

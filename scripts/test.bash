@@ -108,12 +108,13 @@ count_closing() {
 
 count_tap() { awk '/^ok / { p++ } /^not ok / { f++ } END { print p + 0, f + 0 }' "$2"; }
 
-# Counts `OK (12 tests)`, or `Tests run: 12,  Failures: 1`. Warnings of -Xcheck:jni are one more
-# failure. A class rule's finding at the end is also a failure but no test, so failures may
-# outnumber tests.
+# Counts `OK (12 tests)`, or `Tests run: 12,  Failures: 1`, without the skipped ones, which JUnit
+# counts as run. Warnings of -Xcheck:jni are one more failure. A class rule's finding at the end is
+# also a failure but no test, so failures may outnumber tests.
 count_junit() {
     awk '/^OK \([0-9]+ tests?\)/ { gsub(/[^0-9]/, "", $2); p += $2 }
          /^Tests run: [0-9]+,  Failures: [0-9]+/ { gsub(/,/, ""); p += $3 - $5; f += $5 }
+         /^Skipped: / { p-- }
          /^JNI: / { jni = 1 }
          END { print (p > 0 ? p : 0), f + jni + 0 }' "$2"
 }

@@ -7,7 +7,10 @@ import java.security.KeyPairGeneratorSpi;
 import java.security.Provider;
 import java.security.SecureRandom;
 import java.security.Security;
+import org.junit.internal.TextListener;
 import org.junit.runner.JUnitCore;
+import org.junit.runner.notification.Failure;
+import org.junit.runner.notification.RunListener;
 
 /**
  * Runs tests in a JVM whose ResourceManagers share one short RSA key. Each makes a key for its web
@@ -23,10 +26,25 @@ public final class OneKeyPair extends Provider {
     put("KeyPairGenerator.RSA", Generator.class.getName());
   }
 
-  /** Runs JUnit with these classes. */
-  public static void main(String[] classes) {
+  /** Runs JUnit with these classes, and names the tests that their assumptions skip. */
+  public static void main(String[] names) throws ClassNotFoundException {
     Security.insertProviderAt(new OneKeyPair(), 1);
-    JUnitCore.main(classes);
+    Class<?>[] classes = new Class<?>[names.length];
+    for (int i = 0; i < names.length; i++) {
+      classes[i] = Class.forName(names[i], false, OneKeyPair.class.getClassLoader());
+    }
+    JUnitCore junit = new JUnitCore();
+    junit.addListener(new TextListener(System.out));
+    junit.addListener(new Skipped());
+    System.exit(junit.run(classes).wasSuccessful() ? 0 : 1);
+  }
+
+  /** JUnit counts them as run, and says nothing. */
+  private static final class Skipped extends RunListener {
+    @Override
+    public void testAssumptionFailure(Failure assumption) {
+      System.out.println("\nSkipped: " + assumption);
+    }
   }
 
   /** Answers with the one pair, whatever size was asked for. */

@@ -124,9 +124,11 @@ export function makeJobs(client, changed, failed) {
   }
 
   async function poll(mine) {
+    // Both may change before the answer is shown, which is about these.
+    const asked = { skip, search };
     const query = new URLSearchParams({ max: PAGE, sort, skip });
     if (search) query.set('search', search);
-    mine.jobs = await client.get(`jobs?${query}`);
+    mine.jobs = { ...await client.get(`jobs?${query}`), asked };
     // Jobs ended, and the page with them.
     if (mine.jobs.jobs.length === 0 && skip > 0) {
       skip = 0;
@@ -136,18 +138,19 @@ export function makeJobs(client, changed, failed) {
 
   function shown(jobs) {
     if (!jobs) return;
+    const { asked } = jobs;
     total = jobs.total ?? jobs.jobs.length;
     const aside = jobs.aside ?? [];
     byId('jobs-aside').hidden = aside.length === 0;
     showAside(aside, (row) => row.application);
     // The engine may reuse a number for another application.
     show(jobs.jobs, (row) => `${row.job} ${row.application}`);
-    byId('jobs-first').hidden = byId('jobs-before').hidden = skip === 0;
+    byId('jobs-first').hidden = byId('jobs-before').hidden = asked.skip === 0;
     byId('jobs-next').hidden = !jobs.next;
-    const last = skip + jobs.jobs.length;
-    const found = search ? ' found' : '';
+    const last = asked.skip + jobs.jobs.length;
+    const found = asked.search ? ' found' : '';
     say(byId('jobs-total'), total === 0 ? `No job${found}`
-      : `${number(Math.min(skip + 1, last))} to ${number(last)} of ${number(total)}${found}`);
+      : `${number(Math.min(asked.skip + 1, last))} to ${number(last)} of ${number(total)}${found}`);
   }
 
   /** Begins with the first page: another user is shown. */

@@ -33,7 +33,7 @@ public class DynamicPriorityTest {
           + "   {\"path\": \"root.alice\", \"spending_rate\": 9, " + RICH + "},"
           + "   {\"path\": \"root.bob\", \"spending_rate\": 3, " + RICH + "},"
           + "   {\"path\": \"root.carol\", \"spending_rate\": 0, " + RICH + "},"
-          + "   {\"path\": \"root.dave\", \"budget\": 150},"
+          + "   {\"path\": \"root.dave\", \"budget\": 450},"
           + "   {\"path\": \"root.grace\", \"budget\": 1e9, \"spending_rate\": 4,"
           + "    \"preempt_opaque\": false}]}";
 
@@ -175,14 +175,14 @@ public class DynamicPriorityTest {
     job.finish();
     job.assertNothingRanTwice();
 
-    // Four slots at 25 an interval: 150 credits last for one and a half.
+    // Four slots at 25 an interval: 450 credits last for four and a half.
     ShellService dave = slots.service("dave", "root.dave", 4);
     bid("dave", 25);
     slots.await("credits buy slots", () -> slots.held(dave) == 4, alice, dave);
     slots.await("without credits they go", () -> slots.held(dave) == 0, alice, dave);
     slots.await("and go back", () -> slots.held(alice) == 14, alice, dave);
     double left = number("dave", "budget");
-    Slots.measured("dp credits left of 150 when all slots were gone: %.1f", left);
+    Slots.measured("dp credits left of 450 when all slots were gone: %.1f", left);
     assertTrue(left + " credits are left", left < 25);
     assertEquals("what the neighbour lost, who pays nothing", 0, grace.ended().size());
     for (ShellService service : new ShellService[] {alice, dave, grace}) {

@@ -5,12 +5,16 @@ import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.jobs.Corpus;
+import io.heddle.integration.jobs.Gate;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
@@ -50,24 +54,38 @@ public class FactsTest {
     Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("facts/in"), MAPS, 500, 9);
     Path output = ClusterRule.path("facts/out");
     Configuration conf = CLUSTER.configuration();
+    Gate reduces = new Gate(CLUSTER.fileSystem(), ClusterRule.path("facts/gate"));
+    reduces.guardReduces(conf);
     conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 1);
     Job job =
         JobClient.submit(
             "alice", () -> TextJobs.wordCount(conf, "facts", corpus.folder(), output, REDUCES));
-    JsonNode told = null;
-    while (!job.isComplete()) {
-      String now = CLUSTER.heddle().describe(JobClient.applicationId(job.getJobID()));
-      told = now == null ? told : new ObjectMapper().readTree(now);
-      Thread.sleep(50);
-    }
-    CLUSTER.assertSucceeds(job);
-    assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
+    Await.until(
+        "all maps and their bytes are told", ClusterRule.JOB_SECONDS,
+        () -> {
+          JsonNode told = told(job);
+          return told.at("/counters/done/0").asInt() == MAPS
+              && told.at("/counters/input_bytes").asLong() > 0
+              && told.at("/counters/map_output_bytes").asLong() > 0;
+        },
+        () -> told(job).toString());
+    JsonNode told = told(job);
     assertEquals(told.toString(), MAPS, told.at("/hints/maps").asInt());
     assertEquals(told.toString(), REDUCES, told.at("/hints/reduces").asInt());
-    assertEquals(told.toString(), MAPS, told.at("/counters/done/0").asInt());
-    assertTrue(told.toString(), told.at("/counters/input_bytes").asLong() > 0);
-    assertTrue(told.toString(), told.at("/counters/map_output_bytes").asLong() > 0);
+    reduces.letAll();
+    CLUSTER.assertSucceeds(job);
+    assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
     checkNodes();
+  }
+
+  /** What the engine says of a job: nothing before it has it. */
+  private static JsonNode told(Job job) {
+    String now = CLUSTER.heddle().describe(JobClient.applicationId(job.getJobID()));
+    try {
+      return now == null ? MissingNode.getInstance() : new ObjectMapper().readTree(now);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

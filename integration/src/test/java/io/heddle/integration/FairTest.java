@@ -110,8 +110,8 @@ public class FairTest {
       assertEquals("a second job in a pool of one", 0, slots.held(second));
       Thread.sleep(100);
     }
-    write(ALLOCATIONS, 2);
     long changedNanos = System.nanoTime();
+    write(ALLOCATIONS, 2);
     slots.await("the second job runs", () -> slots.held(second) == 2, first, second);
     long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - changedNanos);
     Slots.measured("fair: %d ms from a change of the allocations file to a job's slots", tookMs);

@@ -25,7 +25,9 @@ public class FaultsTest {
       new ClusterRule(
           MiniCluster.named("faults").engineConfiguration("{\"testing\": {\"faults\": true}}")
               // A node has room for one map beside the ApplicationMaster.
-              .set(YarnConfiguration.NM_PMEM_MB, "1536"));
+              .set(YarnConfiguration.NM_PMEM_MB, "1536")
+              // A lost node is noticed soon.
+              .set(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, "20000"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 

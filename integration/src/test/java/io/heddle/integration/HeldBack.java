@@ -50,6 +50,8 @@ final class HeldBack {
     List<String> kept = new ArrayList<>(cluster.applications().reduceHosts(job.id()));
     kept.add(cluster.applications().masterHost(job.id()));
     resize(node -> kept.contains(node.host()) ? TASK_MB : EMPTY_MB);
+    // Only what runs is killed.
+    job.awaitStarted(2);
     job.killRunningMaps();
     Await.until(
         "the map is gone", ClusterRule.JOB_SECONDS, () -> slots.held(job.id()) <= KEPT);

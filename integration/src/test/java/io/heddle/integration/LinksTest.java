@@ -56,7 +56,7 @@ public class LinksTest {
   private static final int NODE_VCORES = 16;
 
   /** A flag holds for a period: as long as several grants need, and a job that shuffles. */
-  private static final int PERIOD_MS = 40_000;
+  private static final int PERIOD_MS = 80_000;
 
   private static final String QUEUES =
       ", \"heartbeat_fill\": 0.1, \"queues\": [{\"path\": \"root.ann\", \"weight\": 4},"
@@ -84,7 +84,9 @@ public class LinksTest {
   private final List<HeldJob> submitted = new ArrayList<>();
 
   private static String configuration(String links) {
-    return "{\"policy\": \"shufflewatcher\", \"shuffle_watcher\": {" + links + "}" + QUEUES;
+    // No windows: jobs that come before and after the end of one would compete in another order.
+    return "{\"policy\": \"shufflewatcher\", \"shuffle_watcher\": {\"window_ms\": 0, " + links
+        + "}" + QUEUES;
   }
 
   private static String configuration(double bytesPerSecond) {
@@ -399,9 +401,10 @@ public class LinksTest {
             CLUSTER.assertSucceeds(job);
           }
           ended++;
-          // One shuffle fills the links for a period; more would only keep processors busy.
+          // One shuffle fills the links for a period. Four would, so that a slow one leaves none
+          // without; more would only keep processors busy.
           while (!closing && ended < most
-              && System.nanoTime() - begunNanos < PERIOD_MS / 2 * 1_000_000L) {
+              && System.nanoTime() - begunNanos < PERIOD_MS / 4 * 1_000_000L) {
             Thread.sleep(100);
           }
         }

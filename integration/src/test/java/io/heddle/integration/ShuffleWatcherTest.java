@@ -29,7 +29,7 @@ public class ShuffleWatcherTest {
 
   /** With so few jobs, a user's turn comes on any rack: it waits for its preferred one. */
   private static final String SHUFFLE_WATCHER =
-      "{\"policy\": \"shufflewatcher\", \"shuffle_watcher\": {\"relaxed_ms\": 10000}, "
+      "{\"policy\": \"shufflewatcher\", \"shuffle_watcher\": {\"relaxed_ms\": 120000}, "
           + FILL + "}";
 
   @ClassRule

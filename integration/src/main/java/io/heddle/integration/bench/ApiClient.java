@@ -4,6 +4,7 @@
  */
 package io.heddle.integration.bench;
 
+import io.heddle.integration.cluster.Await;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
@@ -43,7 +44,7 @@ final class ApiClient {
       "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
   private static final long VALID_MS = 60_000;
   private static final int TIMEOUT_MS = 30_000;
-  private static final int READY_SECONDS = 20;
+  private static final int READY_SECONDS = Await.SECONDS;
 
   private final String address;
   private final Mac mac;

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 /** Runs one stop in a thread of its own, for a limited time. */
 final class BoundedStop {
   /** Time limit for each part, which usually needs a few seconds. */
-  static final int SECONDS = 90;
+  static final int SECONDS = Await.SECONDS;
 
   private BoundedStop() {}
 

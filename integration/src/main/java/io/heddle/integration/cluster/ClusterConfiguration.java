@@ -84,8 +84,8 @@ final class ClusterConfiguration {
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_MB, NODE_MEMORY_MB);
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_VCORES, NODE_VCORES);
     conf.setLong(YarnConfiguration.RM_NM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
-    // A lost node is noticed soon. With much less a busy test machine would lose nodes.
-    conf.setInt(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, 20_000);
+    // With much less a busy test machine would lose nodes.
+    conf.setInt(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, 120_000);
     conf.setBoolean(YarnConfiguration.NM_PMEM_CHECK_ENABLED, false);
     conf.setBoolean(YarnConfiguration.NM_VMEM_CHECK_ENABLED, false);
     // Nothing reads what containers use, and looking costs a twentieth of the processor time here.

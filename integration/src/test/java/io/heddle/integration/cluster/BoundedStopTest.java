@@ -10,9 +10,11 @@ import org.junit.Test;
 
 /** A part of a cluster that does not stop is reported and blocks no test. Newest Hadoop only. */
 public class BoundedStopTest {
+  private final CountDownLatch hangs = new CountDownLatch(1);
   private final CountDownLatch never = new CountDownLatch(1);
 
   private void hang() {
+    hangs.countDown();
     try {
       never.await();
     } catch (InterruptedException e) {
@@ -21,14 +23,15 @@ public class BoundedStopTest {
   }
 
   @Test
-  public void aStopThatHangsIsGivenUpWithItsStack() {
+  public void aStopThatHangsIsGivenUpWithItsStack() throws InterruptedException {
     Thread other = new Thread(this::hang, "one that it waits for");
     other.setDaemon(true);
     other.start();
+    hangs.await();
     BoundedStop.Hang told =
         assertThrows(
-            BoundedStop.Hang.class, () -> BoundedStop.run("a part", 1, this::hang));
-    assertTrue(told.getMessage(), told.getMessage().startsWith("a part did not stop in 1 s"));
+            BoundedStop.Hang.class, () -> BoundedStop.run("a part", 10, this::hang));
+    assertTrue(told.getMessage(), told.getMessage().startsWith("a part did not stop in 10 s"));
     assertTrue(told.getMessage(), told.getMessage().contains("one that it waits for"));
     assertTrue(
         Arrays.toString(told.getStackTrace()),

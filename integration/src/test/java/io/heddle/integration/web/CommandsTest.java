@@ -39,7 +39,7 @@ import org.junit.Test;
  * exit codes and output. Newest Hadoop only.
  */
 public class CommandsTest {
-  private static final int TOP_SECONDS = 30;
+  private static final int TOP_SECONDS = Await.SECONDS;
 
   private static final String FAIR = "<allocations><queue name='a'><weight>2.0</weight>"
       + "<minResources>1024 mb,1 vcores</minResources><maxRunningApps>5</maxRunningApps></queue>"

@@ -1,5 +1,6 @@
 package io.heddle.integration.web;
 
+import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.FreePort;
 import java.io.File;
 import java.io.OutputStream;
@@ -28,6 +29,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 final class MiniManager implements AutoCloseable {
   static final int NODE_MEMORY_MB = 8192;
   static final int NODE_VCORES = 8;
+  private static final int TIMEOUT_MS = Await.SECONDS * 1000;
 
   final ResourceManager manager;
   /** Its node, which reports when a test says so. */
@@ -129,8 +131,8 @@ final class MiniManager implements AutoCloseable {
       String authorization) throws Exception {
     HttpURLConnection connection = (HttpURLConnection) new URL(address + path).openConnection();
     connection.setInstanceFollowRedirects(false);
-    connection.setConnectTimeout(20_000);
-    connection.setReadTimeout(20_000);
+    connection.setConnectTimeout(TIMEOUT_MS);
+    connection.setReadTimeout(TIMEOUT_MS);
     connection.setRequestMethod(method);
     if (accept != null) {
       connection.setRequestProperty("Accept", accept);

@@ -1,5 +1,6 @@
 package io.heddle.integration.web;
 
+import io.heddle.integration.cluster.Await;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.net.Socket;
@@ -14,7 +15,7 @@ import java.util.Locale;
  * drop a second header or log in by itself. HTTP/1.0, so that an answer ends with its connection.
  */
 final class Wire {
-  private static final int TIMEOUT_MS = 20_000;
+  private static final int TIMEOUT_MS = Await.SECONDS * 1000;
 
   final int status;
   final String body;

@@ -72,6 +72,9 @@ public class FactsTest {
     JsonNode told = told(job);
     assertEquals(told.toString(), MAPS, told.at("/hints/maps").asInt());
     assertEquals(told.toString(), REDUCES, told.at("/hints/reduces").asInt());
+    assertEquals(told.toString(), MAPS, told.at("/counters/done/0").asInt());
+    assertTrue(told.toString(), told.at("/counters/input_bytes").asLong() > 0);
+    assertTrue(told.toString(), told.at("/counters/map_output_bytes").asLong() > 0);
     reduces.letAll();
     CLUSTER.assertSucceeds(job);
     assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));

@@ -29,7 +29,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 final class MiniManager implements AutoCloseable {
   static final int NODE_MEMORY_MB = 8192;
   static final int NODE_VCORES = 8;
-  private static final int TIMEOUT_MS = Await.SECONDS * 1000;
+  static final int TIMEOUT_MS = Await.SECONDS * 1000;
 
   final ResourceManager manager;
   /** Its node, which reports when a test says so. */

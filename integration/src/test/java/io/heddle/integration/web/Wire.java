@@ -1,6 +1,5 @@
 package io.heddle.integration.web;
 
-import io.heddle.integration.cluster.Await;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.net.Socket;
@@ -15,8 +14,6 @@ import java.util.Locale;
  * drop a second header or log in by itself. HTTP/1.0, so that an answer ends with its connection.
  */
 final class Wire {
-  private static final int TIMEOUT_MS = Await.SECONDS * 1000;
-
   final int status;
   final String body;
   private final List<String> headers = new ArrayList<>();
@@ -38,7 +35,7 @@ final class Wire {
       throws Exception {
     URI server = URI.create(address);
     try (Socket socket = new Socket(server.getHost(), server.getPort())) {
-      socket.setSoTimeout(TIMEOUT_MS);
+      socket.setSoTimeout(MiniManager.TIMEOUT_MS);
       StringBuilder request = new StringBuilder(method + " " + target + " HTTP/1.0\r\nHost: "
           + server.getAuthority() + "\r\n");
       for (String header : headers) {

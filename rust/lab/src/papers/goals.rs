@@ -230,7 +230,7 @@ fn accuracy(table: &mut Table, case: &str, adaptive: &Sets, reverse: &Sets) {
         Unit::Change,
         change(errors[1], errors[0]),
         &format!("{:.0} / {:.0} % of the time", errors[1], errors[0]),
-        "no number survives",
+        "the text gives no number",
     );
 }
 
@@ -264,7 +264,7 @@ pub(super) fn with_load(runs: &Runs) -> Checked<Table> {
         Claim::Less,
         Unit::Change,
         fewer,
-        "no number survives",
+        "the text gives no number",
     );
     Ok(table)
 }
@@ -291,7 +291,7 @@ pub(super) fn with_bursts(runs: &Runs) -> Checked<Table> {
             Unit::Change,
             change(ours, theirs),
             &format!("{ours:.0} / {theirs:.0}"),
-            "no number survives",
+            "the text gives no number",
         );
         of_adaptive.push((factor, theirs));
         of_reverse.push((factor, ours));

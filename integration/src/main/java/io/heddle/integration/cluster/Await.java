@@ -11,7 +11,11 @@ public final class Await {
   /** Bounds hanging. Nothing takes so long, not even beside six busy loops on two processors. */
   public static final int SECONDS = 300;
 
-  private static final long POLL_MS = 50;
+  /** Between two looks at first. Many ask another process, which takes its processor time. */
+  private static final long FIRST_POLL_MS = 50;
+  /** The longest, once a wait has taken {@link #POLLS_PER_WAIT} times as long. */
+  private static final long LAST_POLL_MS = 250;
+  private static final int POLLS_PER_WAIT = 20;
 
   private Await() {}
 
@@ -26,13 +30,15 @@ public final class Await {
   public static void until(
       String what, int seconds, Callable<Boolean> condition, Supplier<String> state)
       throws Exception {
-    long endNanos = System.nanoTime() + seconds * 1_000_000_000L;
+    long startNanos = System.nanoTime();
     while (!condition.call()) {
-      if (System.nanoTime() - endNanos > 0) {
+      long waitedMs = (System.nanoTime() - startNanos) / 1_000_000;
+      if (waitedMs > seconds * 1000L) {
         String now = state == null ? "" : "; now: " + state.get();
         throw new AssertionError("not within " + seconds + " s: " + what + now);
       }
-      Thread.sleep(POLL_MS);
+      Thread.sleep(
+          Math.max(FIRST_POLL_MS, Math.min(LAST_POLL_MS, waitedMs / POLLS_PER_WAIT)));
     }
   }
 

@@ -24,6 +24,23 @@ final class ClusterConfiguration {
   static final int NODE_VCORES = 4;
   private static final int TASK_MEMORY_MB = 512;
   private static final int HEARTBEAT_MS = 200;
+  /**
+   * Threads of each RPC server. Each looks once a second whether there is a call, which for the 350
+   * of the defaults is a fifth of the processor time of a cluster whose tasks wait.
+   */
+  private static final int HANDLERS = 4;
+
+  private static final String[] SERVERS = {
+    DFSConfigKeys.DFS_NAMENODE_HANDLER_COUNT_KEY,
+    DFSConfigKeys.DFS_DATANODE_HANDLER_COUNT_KEY,
+    YarnConfiguration.RM_CLIENT_THREAD_COUNT,
+    YarnConfiguration.RM_RESOURCE_TRACKER_CLIENT_THREAD_COUNT,
+    YarnConfiguration.RM_SCHEDULER_CLIENT_THREAD_COUNT,
+    YarnConfiguration.NM_CONTAINER_MGR_THREAD_COUNT,
+    YarnConfiguration.NM_LOCALIZER_CLIENT_THREAD_COUNT,
+    MRJobConfig.MR_AM_TASK_LISTENER_THREAD_COUNT,
+    JHAdminConfig.MR_HISTORY_CLIENT_THREAD_COUNT,
+  };
 
   /**
    * Options of every task and ApplicationMaster JVM. They live for seconds, so the optimizing
@@ -50,6 +67,9 @@ final class ClusterConfiguration {
     conf.set(YarnConfiguration.RM_SCHEDULER, schedulerClass);
     // All nodes are one machine: each would count the others' tasks as foreign load.
     conf.setBoolean("heddle.node-load.enable", false);
+    for (String server : SERVERS) {
+      conf.setInt(server, HANDLERS);
+    }
     topology(conf);
     hdfs(conf, workFolder);
     yarn(conf);
@@ -75,6 +95,8 @@ final class ClusterConfiguration {
     // Allows small blocks, so that small inputs have several splits.
     conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
     conf.setLong(DFSConfigKeys.DFS_BLOCK_SIZE_KEY, 1024 * 1024);
+    // A NameNode since 3.4 looks for blocks to delete each 10 ms, also while there are none.
+    conf.setLong("dfs.namenode.block.deletion.unlock.interval.ms", 1000);
   }
 
   private static void yarn(Configuration conf) {

@@ -362,7 +362,10 @@ start_class_archives() {
 }
 
 # Before the other live tests of the queue, and before what packs the jar again.
-await_early_steps() { [ ! "$early_process" ] || wait "$early_process" || true; }
+await_early_steps() {
+    [ ! "$early_process" ] || wait "$early_process" || true
+    early_process=
+}
 
 # Lists the documents whose `./x` commands are run unchanged. Pages with `sh` blocks have part_docs.
 documents() {

@@ -5,6 +5,9 @@ use roxmltree::Node;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+/// Levels of elements in a request; YARN's own have 6. serde_json has a limit of its own (128).
+const LEVELS_MAX: usize = 32;
+
 /// A request's body and its type.
 #[derive(Deserialize)]
 pub(crate) struct Change {
@@ -18,8 +21,8 @@ pub(crate) fn read(change: &Change) -> Value {
     let tree = match change.content_type.contains("json") {
         true => serde_json::from_str(&change.body).map_err(|error| error.to_string()),
         false => roxmltree::Document::parse(&change.body)
-            .map(|document| of_xml(document.root_element()))
-            .map_err(|error| error.to_string()),
+            .map_err(|error| error.to_string())
+            .and_then(|document| of_xml(document.root_element(), 1)),
     };
     match tree {
         Ok(tree) => understood(&tree),
@@ -28,11 +31,17 @@ pub(crate) fn read(change: &Change) -> Value {
 }
 
 /// An element as JSON: its text, or its parts by name; a repeated one is a list.
-fn of_xml(element: Node<'_, '_>) -> Value {
+///
+/// # Errors
+/// More than [`LEVELS_MAX`] levels: a call for each of them could overflow the stack.
+fn of_xml(element: Node<'_, '_>, level: usize) -> Result<Value, String> {
+    if level > LEVELS_MAX {
+        return Err(format!("expected at most {LEVELS_MAX} levels of elements"));
+    }
     let parts = element.children().filter(Node::is_element);
     let mut object = Map::new();
     for part in parts {
-        let value = of_xml(part);
+        let value = of_xml(part, level + 1)?;
         match object.get_mut(part.tag_name().name()) {
             None => {
                 object.insert(part.tag_name().name().to_owned(), value);
@@ -41,10 +50,10 @@ fn of_xml(element: Node<'_, '_>) -> Value {
             Some(one) => *one = json!([one.take(), value]),
         }
     }
-    match object.is_empty() {
+    Ok(match object.is_empty() {
         true => json!(element.text().unwrap_or("")),
         false => Value::Object(object),
-    }
+    })
 }
 
 fn understood(tree: &Value) -> Value {
@@ -139,6 +148,20 @@ mod tests {
             [{"queue-name": "root.c", "params": {"capacity": "20"}}], "remove-queue": ["root.d"],
             "global-updates": {"x.y": "1"}}}"#;
         assert_eq!(of("application/json;charset=utf-8", objects), expected);
+    }
+
+    /// A million levels would overflow the stack, which ends the ResourceManager.
+    #[test]
+    fn elements_nested_too_deeply_are_refused() {
+        for content_type in ["application/xml", "application/json"] {
+            let body = match content_type {
+                "application/xml" => "<a>".repeat(1_000_000) + &"</a>".repeat(1_000_000),
+                _ => "[".repeat(1_000_000) + &"]".repeat(1_000_000),
+            };
+            let answer = of(content_type, &body);
+            let wrong = answer["wrong"].as_str().unwrap_or("");
+            assert!(wrong.starts_with("The change cannot be read: "), "{answer}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic says which")]
 
-use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
+use heddle_core::words::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::exit::{LOST, PREEMPTED};
 use heddle_core::words::ids::{
     AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,
@@ -367,6 +367,38 @@ fn a_shadow_may_begin_while_jobs_run() {
     for queue in world.report()["queues"].as_array().unwrap() {
         assert_eq!(queue["used_mb"], json!([0, 0]), "{queue}");
     }
+}
+
+/// The host tells of a container that grew as of a new one, in case it is.
+#[test]
+fn a_container_that_grows_stays_one_in_both_worlds() {
+    let config = json!({"policy": "fifo"});
+    let mut world = World::new(&config, &config);
+    let job = world.submit("alice", 3, 20_000);
+    world.until(5_000);
+    let (&(_, of, key), &node) = world.running.iter().next().unwrap();
+    let resource = Resource::new(2048, 1);
+    let grown = ContainerFacts {
+        job: of,
+        node,
+        key,
+        priority: 1,
+        am: false,
+        started_ms: world.now,
+        resource,
+    };
+    let used = |world: &World| world.report()["queues"][0]["used_mb"].clone();
+    let before = used(&world);
+    world.step(&[
+        Event::ContainerAdded(grown),
+        Event::ContainerResized { job, key, resource },
+    ]);
+    assert_eq!(used(&world), before);
+    world.until(200_000);
+    let report = world.report();
+    assert_eq!(used(&world), json!([0, 0]), "{report:#}");
+    assert_eq!(report["ended"]["end"]["equal"], 1, "{report:#}");
+    assert_eq!(report["ended"]["ran_before"], 0, "{report:#}");
 }
 
 #[test]

@@ -90,19 +90,29 @@ impl Shadow {
         }
     }
 
-    /// A container that runs already: it is in both worlds.
+    /// Hears of a container that runs already: an unknown one is in both worlds.
     pub(super) fn add_container(&mut self, facts: &ContainerFacts) {
         let Some(&number) = self.numbers.get(&facts.job) else {
             return;
         };
         let job = self.jobs.get_mut(&number).expect("every number has a job");
-        let live = LiveContainer {
-            of: None,
-            started_ms: facts.started_ms,
-            resource: facts.resource,
-            am: facts.am,
-        };
-        job.live_containers.insert(facts.key, live);
+        // The host also tells of a container that grew, and of those of a node that is back. Both
+        // worlds keep the first size, so that they differ by the policy alone.
+        match job.live_containers.get(&facts.key) {
+            Some(known) if known.of.is_some() || job.containers.contains_key(&facts.key) => return,
+            Some(_) => {}
+            None => {
+                let live = LiveContainer {
+                    of: None,
+                    started_ms: facts.started_ms,
+                    resource: facts.resource,
+                    am: facts.am,
+                };
+                job.live_containers.insert(facts.key, live);
+                self.live
+                    .start(&job.live_queue, &facts.resource, self.now_ms);
+            }
+        }
         let mine = ShadowContainer {
             of: None,
             node: facts.node,
@@ -115,8 +125,6 @@ impl Shadow {
         job.master = Master::Runs;
         job.before = true;
         self.nodes.start(facts.node, &facts.resource);
-        self.live
-            .start(&job.live_queue, &facts.resource, self.now_ms);
         self.usage.start(&job.queue, &facts.resource, self.now_ms);
         self.pending.push(Event::ContainerAdded(ContainerFacts {
             job: number,

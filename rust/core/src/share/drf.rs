@@ -1,5 +1,5 @@
 //! Weighted dominant-resource fairness between queues, which are users unless configured otherwise
-//! (Ghodsi et al., NSDI 2011; the baseline and second host of X-14 and SW).
+//! (Ghodsi et al., NSDI 2011): a baseline, and a policy beneath ShuffleWatcher (SW-29).
 //!
 //! Siblings are in the order of `fair` by dominant resource. Entitlements differ: a queue gets its
 //! resource types in the proportion of its demand. This makes dominant shares per weight max-min
@@ -212,11 +212,13 @@ fn stop(
         .zip(amounts)
         .map(|(at, amount)| (at, amount / parties[at].profile[i]))
         .collect();
+    // Only growing parties are at the level: those at their minimum are above it, and those whose
+    // demand is met below. The factor keeps a rounded minimum from counting as growth.
     let level = stopped
         .iter()
-        .filter(|(at, _)| parties[*at].weight > 0.0)
+        .filter(|(at, share)| *share > parties[*at].least * (1.0 + 1e-9))
         .map(|(at, share)| share / parties[*at].weight)
-        .fold(f64::INFINITY, f64::min);
+        .fold(0.0, f64::max);
     Some((level, stopped))
 }
 
@@ -279,6 +281,36 @@ mod tests {
             ],
         );
         let expected = [(50, 0), (50, 0), (0, 100)];
+        assert_eq!(shares, expected.map(|(mb, cpus)| Resource::new(mb, cpus)));
+    }
+
+    /// CPUs end first, at a third for each of the first, fourth and fifth. The last queue's little
+    /// demand is met long before, and is no reason to stop the users of memory.
+    #[test]
+    fn a_met_demand_stops_nobody_else() {
+        let none = Resource::ZERO;
+        let demands = [(500, 500), (500, 0), (1, 0), (0, 500), (0, 500)];
+        let queues = demands.map(|(mb, cpus)| (1.0, none, Resource::new(mb, cpus)));
+        let shares = fair_shares(Resource::new(300, 300), &queues);
+        // Of 300 MB the second gets what the first and the third leave.
+        let expected = [(100, 100), (199, 0), (1, 0), (0, 100), (0, 100)];
+        assert_eq!(shares, expected.map(|(mb, cpus)| Resource::new(mb, cpus)));
+    }
+
+    /// The minimum of the last is above the level at which memory ends (a fifth of the cluster).
+    #[test]
+    fn a_minimum_is_not_the_level_at_which_a_type_ends() {
+        let none = Resource::ZERO;
+        let shares = fair_shares(
+            Resource::new(300, 300),
+            &[
+                (1.0, none, Resource::new(900, 300)),
+                (1.0, none, Resource::new(0, 900)),
+                (1.0, Resource::new(240, 0), Resource::new(900, 0)),
+            ],
+        );
+        // Memory ends first: the first has the 60 MB that the minimum leaves, and 20 CPUs.
+        let expected = [(60, 20), (0, 280), (240, 0)];
         assert_eq!(shares, expected.map(|(mb, cpus)| Resource::new(mb, cpus)));
     }
 

@@ -36,7 +36,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
 /// that have some: it uses nothing. Far below 0, where usage begins, whatever the priority.
 const IDLE: i64 = -(1 << 40);
 
-/// By how much one type's part of another may drift before dominant shares are worked out again: a
+/// Drift in the proportions of the resource types beyond which dominant shares are recomputed: a
 /// hundredth. A node that comes or goes then changes no key in a cluster of equal nodes, nor in a
 /// large one.
 const DRIFT: f64 = 0.01;
@@ -45,8 +45,8 @@ const DRIFT: f64 = 0.01;
 struct ByQueue {
     /// By leaf of the tree of shares.
     orders: Vec<LeafOrder>,
-    /// The cluster of which jobs have dominant shares. Follows the real one on the tick, once the
-    /// proportions of its types have changed; its size does not matter to their order.
+    /// Capacity that dominant shares refer to. Follows the cluster's on the tick, once the
+    /// proportions of its types have changed; its size does not matter to the order.
     cluster: Resource,
 }
 
@@ -56,7 +56,7 @@ impl ByQueue {
     }
 
     /// Takes note of the order that holds in a job's leaf.
-    fn learn(&mut self, job: &Job, world: &World<'_>) {
+    fn learn(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
         let at = job.leaf.index();
         if self.orders.len() <= at {
             self.orders.resize(at + 1, LeafOrder::default());
@@ -65,7 +65,7 @@ impl ByQueue {
         let queue = world.cluster.queues.get(queue);
         self.orders[at] = queue.map_or_else(LeafOrder::default, |queue| queue.config.leaf_order);
         if self.cluster.is_zero() {
-            self.cluster = world.cluster.capacity;
+            self.follow(world, stale);
         }
     }
 
@@ -97,10 +97,13 @@ impl ByQueue {
     }
 }
 
-/// Whether the proportions of the types differ by more than `DRIFT`.
+/// Whether the proportions of the types differ by more than `DRIFT`, or a type came or went.
 fn drifted(before: &Resource, now: &Resource) -> bool {
+    if (0..RESOURCE_TYPES_MAX).any(|i| (before[i] > 0) != (now[i] > 0)) {
+        return true;
+    }
     let part = |i: usize| now[i] as f64 / before[i] as f64;
-    let there = |i: &usize| before[*i] > 0 || now[*i] > 0;
+    let there = |i: &usize| before[*i] > 0;
     let parts = (0..RESOURCE_TYPES_MAX).filter(there).map(part);
     let (least, most) = parts.fold((f64::INFINITY, 0.0), |(least, most), part| {
         (part.min(least), part.max(most))
@@ -108,7 +111,7 @@ fn drifted(before: &Resource, now: &Resource) -> bool {
     most > least * (1.0 + DRIFT)
 }
 
-/// What a job weighs against the others of its leaf.
+/// Weight of a job against the others of its leaf.
 fn weight(job: &Job, size_weight: bool) -> f64 {
     if !size_weight {
         return 1.0;
@@ -131,7 +134,9 @@ fn memory_by_weight(job: &Job, size_weight: bool) -> f64 {
 impl Stage for ByQueue {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
         let (job, by_demand) = match *change {
-            Change::JobAdded(job) | Change::JobChanged(job) => return self.learn(job, world),
+            Change::JobAdded(job) | Change::JobChanged(job) => {
+                return self.learn(job, world, stale);
+            }
             Change::Tick => return self.follow(world, stale),
             Change::Asked { job, .. } => (job, true),
             Change::Started { job, .. }

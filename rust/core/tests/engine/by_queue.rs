@@ -353,6 +353,30 @@ fn dominant_shares_follow_the_cluster_from_the_next_tick_on() {
     assert_eq!(next(&mut host, 0), [0, 1]);
 }
 
+/// A ResourceManager that restarts recovers applications before nodes register.
+#[test]
+fn dominant_shares_count_for_jobs_that_came_before_the_first_node() {
+    let mut host = Host::new(json!({
+        "policy": {"share": "fair", "order": "by-queue", "place": "local-first"},
+        "queues": [{"path": "root.q", "order": "drf"}],
+    }));
+    let queue = host.queue("u", Some("root.q"));
+    for (job, memory_mb, vcores) in [(0, 3 * 1024, 1), (1, 1024, 2)] {
+        host.job(job, queue);
+        host.ask_facts(AskFacts {
+            resource: Resource::new(memory_mb, vcores),
+            ..plain_ask(job, 0, 1, memory_mb)
+        });
+    }
+    host.node(0, 10 * 1024, 10);
+    host.tick();
+    host.beat(0);
+    host.ask(0, 0, 1, 1024);
+    host.ask(1, 0, 1, 1024);
+    // 3/10 of the memory against 2/10 of the vcores.
+    assert_eq!(next(&mut host, 0), [1, 0]);
+}
+
 #[test]
 fn a_job_behind_another_is_told_what_both_use() {
     // A quarter of the cluster, or three. By size: 1024 / log2(1 + 10240) and

@@ -153,7 +153,8 @@ impl Phase {
 struct Hfsp {
     settings: Settings,
     estimator: Box<dyn Estimator>,
-    /// Of jobs with a signature, for the first estimate of their program's next run (HF-31).
+    /// Lengths of tasks of jobs with a signature, for the first estimate of the program's next run
+    /// (HF-31).
     lengths: Lengths,
     pools: [Pool; POOLS],
     phases: Table<PhaseId, Phase>,
@@ -205,7 +206,8 @@ impl Hfsp {
         let tasks = self.tasks_of(job, id);
         let weight = self.weight(job);
         let Some(phase) = self.phases.get_mut(id) else {
-            if tasks > 0 {
+            // A phase that ended before this stage was made has nothing left to take slots for.
+            if tasks > job.done[kind as usize] {
                 self.arrive(job, id, tasks, world);
                 self.restate(id, stale);
             }
@@ -472,6 +474,10 @@ impl Stage for Hfsp {
                 if kind == Kind::Map && !job.admitted[Kind::Reduce as usize] {
                     stale.job(job.facts.job);
                 }
+            }
+            // They may raise the number of ended maps, for which reduces wait.
+            Change::Counters { job, .. } if !job.admitted[Kind::Reduce as usize] => {
+                stale.job(job.facts.job);
             }
             Change::Progress {
                 job,

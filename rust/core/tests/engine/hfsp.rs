@@ -483,55 +483,6 @@ fn slow_start_holds_reduces() {
     }
 }
 
-/// Sizes and virtual time outlive a reload of the configuration, and no job is sampled again,
-/// whether or not it has told how many tasks it has.
-#[test]
-fn a_reload_keeps_sizes_and_virtual_time() {
-    let mut cluster = Cluster::new(2, json!({}));
-    cluster.submit(1, 40, 10);
-    cluster.submit(2, 40, 30);
-    cluster.hint(
-        2,
-        JobHints {
-            tasks: [Some(40), None],
-            ..JobHints::default()
-        },
-    );
-    cluster.beat();
-    // Two samples of job 2 must wait for those of job 1: they end at 40 s.
-    cluster.run(41);
-    let keys = ["size_ms", "left_ms", "trained"];
-    let told = |c: &Cluster| [1, 2].map(|job| keys.map(|key| c.phase(0, job, key)));
-    let before = told(&cluster);
-    assert_eq!(before[1][2], true);
-    let config = json!({"policy": "hfsp", "heartbeat_fill": 1.0, "hfsp": {"late": "sharing"}});
-    cluster
-        .host
-        .request(json!({"op": "reload", "config": config}));
-    assert_eq!(told(&cluster), before);
-    assert_eq!(cluster.state(0)["sampling"], 0);
-    cluster.second();
-    assert_eq!(cluster.state(0)["sampling"], 0);
-    cluster.end_of(1, 400);
-    cluster.end_of(2, 400);
-}
-
-/// A job that waits through reloads still needs samples, however often it was estimated.
-#[test]
-fn reloads_train_no_job() {
-    let mut cluster = Cluster::new(1, json!({"samples": 2}));
-    cluster.submit(1, 40, 10);
-    for _ in 0..2 {
-        let config = json!({"policy": "hfsp", "heartbeat_fill": 1.0, "hfsp": {"samples": 2}});
-        cluster
-            .host
-            .request(json!({"op": "reload", "config": config}));
-        assert_eq!(cluster.phase(0, 1, "trained"), false);
-    }
-    cluster.beat();
-    assert_eq!(cluster.state(0)["sampling"], 2);
-}
-
 /// A job that is not MapReduce is one phase of opaque containers. Its ApplicationMaster and those
 /// of others come before all tasks.
 #[test]

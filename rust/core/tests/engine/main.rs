@@ -21,6 +21,7 @@ mod facts;
 mod foresee;
 mod found;
 mod hfsp;
+mod hfsp_reloads;
 mod holds;
 mod labels;
 mod limits;

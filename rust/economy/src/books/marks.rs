@@ -111,6 +111,7 @@ pub(crate) fn of_book(book: &Book) -> Watermarks {
     for (user, expired_ms) in &book.floors {
         let mark = marks.users.entry(user.clone()).or_default();
         mark.v2_expired_ms = mark.v2_expired_ms.max(unsigned(*expired_ms));
+        mark.jobs_expired_ms = mark.jobs_expired_ms.max(unsigned(*expired_ms));
     }
     marks
 }
@@ -136,6 +137,16 @@ mod tests {
             nonce: nonce.to_string(),
             expires_ms,
         }
+    }
+
+    /// Nonces of requests and of jobs are in one table, and so are the times up to which they are
+    /// forgotten.
+    #[test]
+    fn a_forgotten_signature_stays_refused() {
+        let mut book = Book::default();
+        book.floors.insert("a".to_string(), 100);
+        let mark = of_book(&book).users["a"].clone();
+        assert_eq!((mark.v2_expired_ms, mark.jobs_expired_ms), (100, 100));
     }
 
     #[test]

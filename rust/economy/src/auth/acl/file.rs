@@ -1,6 +1,6 @@
 //! Watches the ACL file: reads it again when it has changed and settled, like the allocations file
-//! (FS-7). The only I/O of this crate, except `secret_file`. An unusable file leaves the old users
-//! in force, and is reported once per state.
+//! (FS-7). With `secret_file`, the only I/O of `auth`. An unusable file leaves the old users in
+//! force, and is reported once per state.
 
 use super::{Acl, Fault};
 use crate::auth::stamp::Stamp;
@@ -101,7 +101,9 @@ impl AclFile {
     pub fn poll(&mut self, now_ms: u64) -> Polled {
         let metadata = std::fs::metadata(&self.path);
         let stamp = metadata.as_ref().ok().map(Stamp::of);
-        if self.done.is_some() && self.done == stamp {
+        // A file that was unreadable is read again, even in its former state: its users are back.
+        let unreadable = matches!(self.reported, Some(Unusable::Unreadable(..)));
+        if self.done.is_some() && self.done == stamp && !unreadable {
             (self.seen, self.reported) = (None, None);
             return Polled::Unchanged;
         }
@@ -226,6 +228,23 @@ mod tests {
 
     fn unchanged(polled: Polled) -> bool {
         matches!(polled, Polled::Unchanged)
+    }
+
+    /// The host says that it is unusable until it is read again.
+    #[test]
+    fn a_file_that_was_away_and_is_back_is_read_again() {
+        let place = place();
+        place.write("a user 0123456789abcdef\n");
+        let mut file = AclFile::new(&place.path, 100);
+        assert_eq!(users(file.poll(1_000)), 1);
+        let aside = place.path.with_extension("aside");
+        fs::rename(&place.path, &aside).expect("our folder");
+        assert!(unchanged(file.poll(2_000)), "it has not settled");
+        assert!(refused(file.poll(3_000)).contains("hadoop.acl"));
+        fs::rename(&aside, &place.path).expect("our folder");
+        assert!(unchanged(file.poll(4_000)), "it has not settled");
+        assert_eq!(users(file.poll(5_000)), 1);
+        assert!(unchanged(file.poll(6_000)));
     }
 
     #[test]

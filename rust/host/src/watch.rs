@@ -5,6 +5,7 @@
 //! that was put in place with an older date. Here any other state of the file is a change.
 
 use heddle_economy::auth::stamp::Stamp;
+use heddle_stock::fair;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs::{self, Metadata};
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The engine takes no more bytes. One more is read, so that it can say so.
 const BYTES_MAX: u64 = 1 << 20;
-/// A stock file is read up to this size, which no cluster's comes near.
-pub(crate) const STOCK_BYTES_MAX: u64 = 64 << 20;
+/// Fair's reader takes no larger file. One byte more is read, so that it can say so.
+const STOCK_BYTES_MAX: u64 = fair::BYTES_MAX as u64;
 /// A file that changed more lately than this may be half written.
 const SETTLING_MS: i64 = 5_000;
 
@@ -96,7 +97,7 @@ fn read(
     Ok(Some(String::from_utf8_lossy(&contents).into_owned()))
 }
 
-/// Whether a file in this state is to be read: in any case, or changed and settled.
+/// Whether to read a file in this state: in any case, or because it has changed and settled.
 fn is_due(look: &Look, state: &mut State, stamp: Stamp) -> bool {
     let still = state.seen.replace(stamp) == Some(stamp);
     look.now_ms.is_none_or(|now_ms| {
@@ -243,7 +244,7 @@ mod tests {
             state = answer["state"].clone();
             answer["bytes"].as_u64()
         };
-        let most = Some((64 << 20) + 1);
+        let most = Some((128 << 20) + 1);
         assert_eq!(bytes(T0, 9, None), most, "at the start");
         assert_eq!(bytes(T0, 9, Some(T0 + 60_000)), None, "nothing has changed");
         assert_eq!(bytes(T0 + 60_000, 9, Some(T0 + 65_000)), None);

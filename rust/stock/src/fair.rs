@@ -25,7 +25,7 @@ use reading::{NEVER_MS, Reading, other_types};
 use serde_json::{Map, Value, json};
 
 /// Larger files are refused unread: 100,000 queues with all values take less.
-const BYTES_MAX: usize = 128 << 20;
+pub const BYTES_MAX: usize = 128 << 20;
 
 /// Elements, texts and comments together.
 const NODES_MAX: u32 = 8_000_000;

@@ -1,5 +1,5 @@
-//! Numbers and switches as Java and Hadoop's `Configuration` read them. What they would throw for
-//! is `None`.
+//! Numbers and switches as Java and Hadoop's `Configuration` read them. A text that they do not
+//! take is `None`.
 
 /// `Integer.parseInt`.
 pub(crate) fn int(text: &str) -> Option<i32> {

@@ -37,7 +37,7 @@ pub struct Note {
     pub line: u32,
     /// The name of the property, or the path of the element, such as `root.ads/maxAMShare`.
     pub element: String,
-    /// How.
+    /// How well Heddle follows it.
     pub verdict: Verdict,
 }
 

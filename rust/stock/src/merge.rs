@@ -1,6 +1,7 @@
 //! `heddle.json` over what a stock file says. Knows which lists have names.
 
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sections that count as a whole.
 const WHOLE: &[&str] = &["placement"];
@@ -47,15 +48,18 @@ pub fn merge(mut front: Value, heddle_json: &Value) -> Value {
 
 fn over_queues(queues: &mut Vec<Value>, over: &[Value]) {
     let path = |queue: &Value| queue.get("path").and_then(Value::as_str).map(str::to_owned);
-    let known: std::collections::BTreeMap<String, usize> = queues
+    let known: BTreeMap<String, usize> = queues
         .iter()
         .enumerate()
         .filter_map(|(at, queue)| Some((path(queue)?, at)))
         .collect();
+    let mut seen = BTreeSet::new();
     for queue in over {
-        match path(queue).and_then(|path| known.get(&path)) {
+        let path = path(queue);
+        let at = path.as_ref().and_then(|path| known.get(path));
+        match at.filter(|at| seen.insert(**at)) {
             Some(at) => over_value(&mut queues[*at], queue),
-            // Two entries of one path in heddle.json stay two, which its reader refuses.
+            // A second entry of one path stays another one, which the reader refuses.
             None => queues.push(queue.clone()),
         }
     }
@@ -164,7 +168,11 @@ mod tests {
         }
         assert_eq!(merge(front.clone(), &json!([1])), json!([1]));
         let twice = json!({"queues": [{"path": "root.z"}, {"path": "root.z"}]});
-        let merged = merge(front, &twice);
+        let merged = merge(front.clone(), &twice);
         assert_eq!(merged["queues"].as_array().map(Vec::len), Some(3));
+        // Also of one that the file has.
+        let twice = json!({"queues": [{"path": "root.a"}, {"path": "root.a"}]});
+        let merged = merge(front, &twice);
+        assert_eq!(merged["queues"].as_array().map(Vec::len), Some(2));
     }
 }

@@ -15,7 +15,7 @@ const DIVISION: &[(&str, &str)] = &[
     ("weight", "weights"),
 ];
 
-/// A policy of one line for all queues, of queues that bid, or of queues that share.
+/// How a policy divides the cluster: by one line of all jobs, by bids, or by shares of queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Division {
     Line,
@@ -75,11 +75,11 @@ pub fn in_vain(front: &Value, merged: &Value) -> Vec<Note> {
     notes.into_iter().map(note).collect()
 }
 
-/// Whether a key of queues below the root means something.
+/// Whether a key of queues below the root has an effect.
 fn acts(key: &str, division: Division, order: &str) -> bool {
     match division {
         Division::Shares => true,
-        // Maximums of single queues hold whoever comes first.
+        // Maximums of single queues hold in any order of the queues.
         Division::Bids => matches!(key, "max_share" | "max_am_share"),
         // The original Fair Scheduler weighs its pools.
         Division::Line => key == "weight" && order == "deficit",
@@ -132,7 +132,7 @@ mod tests {
         })
     }
 
-    /// Pieces of each note under a policy.
+    /// Checks that each note under a policy has its piece.
     fn check(policy: Value, expected: &[&str]) {
         let merged = crate::merge(front(), &json!({ "policy": policy }));
         let notes = in_vain(&front(), &merged);

@@ -34,10 +34,7 @@ pub(super) fn under(is_fair: bool, stock: &Stock, own: &Value) -> Result<Merged,
         true => fair::read(stock.text.as_deref(), &properties),
         false => capacity::read(&properties),
     };
-    let said = |fault: Fault| match fault.line {
-        0 => format!("{}: {}", places.main, fault.problem),
-        line => format!("{} line {line}: {}", places.main, fault.problem),
-    };
+    let said = |fault: Fault| places.fault(&fault);
     let front = read.map_err(said)?;
     let shown = match is_fair {
         true => Value::Null,
@@ -109,6 +106,17 @@ impl Places {
             (name.clone(), Property { value, line })
         };
         stock.properties.iter().map(located).collect()
+    }
+
+    /// A fault as `file line N: problem`. The problem of a property begins with its name.
+    fn fault(&self, fault: &Fault) -> String {
+        let name = fault.problem.split(": ").next().unwrap_or_default();
+        let place = self.properties.get(name);
+        let file = place.map_or(&self.main, |(file, _)| file);
+        match fault.line {
+            0 => format!("{file}: {}", fault.problem),
+            line => format!("{file} line {line}: {}", fault.problem),
+        }
     }
 
     /// A note as `file line N: element: verdict`.
@@ -220,5 +228,17 @@ mod tests {
             fault.starts_with("capacity-scheduler.xml line 3: "),
             "{fault}"
         );
+        // The same property, set by the other file.
+        let stock = Stock {
+            files: [
+                ("capacity-scheduler.xml", "<configuration/>"),
+                ("yarn-site.xml", file.as_str()),
+            ]
+            .map(|(name, text)| (name.to_string(), text.to_string()))
+            .to_vec(),
+            ..stock
+        };
+        let fault = under(false, &stock, &json!({})).err().unwrap_or_default();
+        assert!(fault.starts_with("yarn-site.xml line 3: "), "{fault}");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::document::escaped;
 use serde::Deserialize;
+use std::cmp::Reverse;
 
 const PATH: &str = "/cluster/scheduler";
 const ROWS_MAX: usize = 200;
@@ -78,7 +79,9 @@ pub(super) fn link(queue: &str) -> String {
 pub(super) fn html(applications: &[Application], wanted: &Wanted) -> String {
     let shown = |app: &&Application| wanted.shows(app.0.get(QUEUE).map_or("", String::as_str));
     let mut listed: Vec<&Application> = applications.iter().filter(shown).collect();
-    listed.sort_by(|one, other| other.0.first().cmp(&one.0.first()));
+    // A longer number is the newer one: YARN writes at least four digits.
+    let id = |app: &Application| app.0.first().map(|id| (id.len(), id.clone()));
+    listed.sort_by_cached_key(|app| Reverse(id(app)));
     let all = listed.len();
     let first = (wanted.page.saturating_mul(ROWS_MAX)).min(all);
     let last = (first + ROWS_MAX).min(all);
@@ -133,7 +136,7 @@ fn is_safe(address: &str) -> bool {
         .any(|start| address.starts_with(start))
 }
 
-/// Writes a text for the query of an address: every byte but letters, digits and `.-_`.
+/// Percent-encodes a text for the query of an address, except letters, digits and `.-_`.
 fn encoded(text: &str) -> String {
     let mut address = String::new();
     for byte in text.bytes() {
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     fn app(number: usize, queue: &str) -> Application {
-        let mut texts = vec![format!("application_1_{number:06}")];
+        let mut texts = vec![format!("application_1_{number:04}")];
         texts.extend((1..COLUMNS.len()).map(|at| format!("<{at}>")));
         texts[QUEUE] = queue.to_string();
         Application(texts, Some("http://host:1/x?a=1&b=2".to_string()))
@@ -179,11 +182,16 @@ mod tests {
     #[test]
     fn a_page_shows_the_newest_of_a_queue_and_those_below_it() {
         let apps: Vec<Application> = (0..500)
-            .map(|i| app(i, ["root.a", "root.a.b", "root.ab", "root.c"][i % 4]))
+            .map(|i| {
+                app(
+                    9_900 + i,
+                    ["root.a", "root.a.b", "root.ab", "root.c"][i % 4],
+                )
+            })
             .collect();
         let all = html(&apps, &Wanted::read(""));
         assert!(all.contains("Showing 1 to 200 of 500 entries."));
-        assert!(all.contains("application_1_000499") && !all.contains("application_1_000299"));
+        assert!(all.contains("application_1_10399") && !all.contains("application_1_10199"));
         assert!(all.contains("queue=root&amp;page=1#apps"));
         let third = html(&apps, &Wanted::read("user.name=x&queue=root&page=2"));
         assert!(third.contains("Showing 401 to 500 of 500 entries."));

@@ -78,7 +78,7 @@ impl Info<'_> {
         Node::Object(fields)
     }
 
-    /// Adds fields that 3.3.6 has not.
+    /// Adds fields that 3.3.6 does not have.
     fn later(&self, fields: &mut Fields, more: impl FnOnce() -> Fields) {
         if self.snapshot.stock.vectors {
             fields.extend(more());

@@ -25,7 +25,7 @@ const TOOLS: [(&str, &str); 5] = [
     ("/jmx?qry=Hadoop:*", "Server metrics"),
 ];
 
-/// Writes a page with a title, a user if somebody is logged in, and content, which is HTML.
+/// Writes a page with a title, the user who is logged in, if one is, and content, which is HTML.
 pub(super) fn page(title: &str, user: Option<&str>, content: &str) -> String {
     let user = user.map_or(String::new(), |user| {
         format!("Logged in as: {}", escaped(user))

@@ -5,7 +5,7 @@ use super::source::Source;
 use crate::Fault;
 use serde_json::{Map, Value as Json, json};
 
-/// Whether a queue takes applications; without `state` as the queue above.
+/// Writes whether a queue takes applications. Without `state` the queue above decides.
 pub(super) fn write_state(
     source: &mut Source<'_>,
     queue: usize,

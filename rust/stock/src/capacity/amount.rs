@@ -37,7 +37,7 @@ pub(super) enum Value {
     Weight(f32),
 }
 
-/// How a file's amounts are to be read.
+/// How to read a file's amounts.
 pub(super) struct Notation {
     /// The names of the resource types, `memory-mb` and `vcores` included.
     pub(super) resources: BTreeSet<String>,
@@ -180,7 +180,7 @@ pub(super) fn parts(amount: &Amount) -> impl Iterator<Item = &Part> {
     }
 }
 
-/// The number as it was written, not as its 32 bits continue.
+/// The number as it was written, without the digits that widening its 32 bits would add.
 pub(super) fn decimal(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }
@@ -196,7 +196,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// An amount with a unit in Mi, whatever its type, as stock has it; without a unit as it is.
+/// Converts an amount to Mi, whatever its type, as stock does. Without a unit it stays as it is.
 pub(super) fn to_mebi(amount: i64, unit: &str) -> Option<i64> {
     let factor: i128 = match unit {
         "" => 1 << 20,

@@ -19,7 +19,7 @@ const V2: &str = "auto-queue-creation-v2.";
 const LEAF_TEMPLATE: &str = "leaf-queue-template.";
 const REMOVAL: &str = "auto-queue-creation-v2.queue-auto-removal.enable";
 
-/// Levels below a parent when nothing is said.
+/// Levels below a parent by default.
 const DEPTH: i32 = 2;
 
 /// One parent, and what its templates are read with.
@@ -67,7 +67,7 @@ impl<'a> Created<'_, 'a> {
         }
     }
 
-    /// Writes how many queues there may be below one for submissions to make another.
+    /// Writes how many queues below this one keep submissions from making another.
     fn write_most(
         &self,
         source: &mut Source<'a>,
@@ -137,7 +137,7 @@ impl<'a> Created<'_, 'a> {
         above: &Inherited<'a>,
         sheet: &mut Map<String, Json>,
     ) -> Result<(), Fault> {
-        // A leaf may be all masters, and users have all of it.
+        // ApplicationMasters may fill a leaf, and user-limit-factor limits no user.
         let free = Defaults {
             am_percent: 1.0,
             user_limit_factor: -1.0,
@@ -162,9 +162,9 @@ impl<'a> Created<'_, 'a> {
         Ok(())
     }
 
-    /// The templates of a queue so many levels below this one, in the order in which they count:
-    /// those for its kind, and those for both kinds; of each the queue's own, then those of paths
-    /// with ever more wildcards at the end.
+    /// The templates of a queue `level` levels below this one, in the order in which they count:
+    /// those for its kind, then those for both kinds. Each begins with the queue's own, followed by
+    /// those of paths with ever more wildcards at the end.
     fn templates(
         &self,
         source: &mut Source<'a>,
@@ -192,7 +192,7 @@ impl<'a> Created<'_, 'a> {
             }
         }
         if templates.is_empty() {
-            // No property is called so: a queue without a template has what all have.
+            // No property has this name: a queue without a template has the defaults.
             templates.push((self.queue, ".".to_owned()));
         }
         Ok(templates)
@@ -338,7 +338,7 @@ impl<'a> Created<'_, 'a> {
         Json::Object(shares)
     }
 
-    /// Refuses that queues of a template stay when they are empty.
+    /// Refuses templates whose queues would stay when they are empty.
     fn check_removal(&self, source: &mut Source<'a>) {
         for key in [REMOVAL, "queue-auto-removal.enable"] {
             let setting = source.of(self.queue, key);
@@ -355,7 +355,7 @@ impl<'a> Created<'_, 'a> {
     }
 }
 
-/// Says that templates of a queue without creation count for nothing.
+/// Notes that templates have no effect below a queue without creation.
 fn without(source: &mut Source<'_>, queue: usize) {
     for prefix in [V1, V2, LEAF_TEMPLATE] {
         for (rest, setting) in source.starting(queue, prefix) {

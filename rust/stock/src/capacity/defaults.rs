@@ -67,9 +67,11 @@ pub(super) fn read(
 fn read_users(source: &mut Source<'_>, config: &mut Map<String, Json>) -> Result<(), Fault> {
     let (mut users, mut each) = (Map::new(), Map::new());
     for (rest, setting) in source.systems("user.") {
-        let most = match rest.strip_suffix("max-parallel-apps") {
-            Some(_) => parallel(setting)?,
-            None => {
+        let user = rest.strip_suffix("max-parallel-apps");
+        let user = user.map(|user| user.strip_suffix('.').ok_or(user));
+        let most = match user {
+            Some(Ok(_) | Err("")) => parallel(setting)?,
+            _ => {
                 source.approximate(
                     setting,
                     "stock ignores it; the only such property is user.NAME.max-parallel-apps",
@@ -77,13 +79,13 @@ fn read_users(source: &mut Source<'_>, config: &mut Map<String, Json>) -> Result
                 continue;
             }
         };
-        // A user with the default takes it explicitly: it goes over the default of all.
+        // Written even without a limit: it overrides the default of all users.
         let most = json!(most.unwrap_or(i32::MAX));
-        match rest.strip_suffix(".max-parallel-apps") {
-            Some(name) => {
+        match user {
+            Some(Ok(name)) => {
                 each.insert(name.to_owned(), json!({ "max_running_jobs": most }));
             }
-            None => {
+            _ => {
                 users.insert("max_running_jobs".to_owned(), most);
             }
         }
@@ -110,7 +112,7 @@ fn number(
         .map(|read| read.unwrap_or(absent))
 }
 
-/// `max-parallel-apps`: how many may run; none for no limit. Less than 0 lets none run, as 0.
+/// `max-parallel-apps`: how many may run; none for no limit. A negative number counts as 0.
 pub(super) fn parallel(setting: Setting<'_>) -> Result<Option<i32>, Fault> {
     let most = setting.whole()?.max(0);
     Ok(Some(most).filter(|most| *most != i32::MAX))

@@ -1,8 +1,8 @@
 //! Capacities and maxima as `min_share`, `max_share` and `weight` (facts 3.4 and 3.5). A capacity
 //! in percent is a part of the parent's `min_share`; so is a weight, against the sum of its
-//! siblings'. Where submissions make siblings the sum changes: there a weight stays one, and the
-//! engine divides what siblings without `min_share` leave. So do queues below, which have none to
-//! be part of.
+//! siblings'. Where submissions make siblings the sum changes: there a weight stays a weight, by
+//! which the engine divides what siblings with a `min_share` leave. So it is with the queues below,
+//! whose parent has no `min_share` to be part of.
 
 use super::amount::{Amount, Value, decimal, parts};
 use super::sizes::{Kind, Size, Sizes, absolute};
@@ -116,8 +116,8 @@ struct Written {
 }
 
 impl Written {
-    /// Without legacy mode a minimum is cut to the maximum (facts 3.5). Below root both are parts
-    /// of the same.
+    /// Without legacy mode a minimum is cut to the maximum (facts 3.5). Only right below root are
+    /// both parts of the same amount.
     fn cut(&mut self) {
         let part = |share: &Json| {
             let text = share.as_str()?.strip_suffix("% of parent")?;
@@ -228,7 +228,7 @@ impl<'s> Siblings<'s> {
         }
     }
 
-    /// Says what is not as in stock.
+    /// Notes what differs from stock.
     fn remark<'a>(&self, source: &mut Source<'a>, sizes: &Sizes<'a>, size: &Size<'a>) {
         if let Some((amount, setting)) = &size.capacity {
             let mixed = parts(amount).any(|part| {

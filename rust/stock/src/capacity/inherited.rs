@@ -1,5 +1,5 @@
-//! What a queue has of its own or from the queue above: of one that the file names, and of one that
-//! a template describes.
+//! Settings that a queue has of its own or from the queue above, whether the file names it or a
+//! template describes it.
 
 use super::access::{self, Lifetime};
 use super::labels::{self, Labels};
@@ -66,7 +66,7 @@ impl<'a> Inherited<'a> {
         if own.largest != self.largest {
             sheet.insert("max_container".to_owned(), json!(own.largest));
         }
-        // A queue that says yes below one that says no counts in stock: so leaves say it.
+        // In stock a queue may allow it below one that forbids it: so each leaf says it.
         if !own.preempts && leaf {
             sheet.insert("preempt_from".to_owned(), json!(false));
         }
@@ -82,7 +82,7 @@ impl<'a> Inherited<'a> {
     }
 }
 
-/// Says something about properties of queues that Heddle does without.
+/// Notes properties of queues that Heddle does not follow.
 fn note_rest(source: &mut Source<'_>, queue: usize) {
     if let Some(setting) = source.of(queue, "reservable")
         && source.switch(Some(setting), false)

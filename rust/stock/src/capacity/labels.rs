@@ -84,7 +84,9 @@ fn accessible<'a>(
                 sheet.insert("accessible_labels".to_owned(), json!("*"));
                 Ok(None)
             }
-            Some(_) => Err(setting.expected("labels of the queue above, which has not all")),
+            Some(_) => {
+                Err(setting.expected("labels that the queue above may use; it does not have `*`"))
+            }
         };
     }
     if let Some(above) = above

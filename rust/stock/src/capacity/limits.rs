@@ -8,10 +8,10 @@ use crate::Fault;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
-/// The container sizes that a queue allows, by resource type.
+/// The largest container that a queue allows, by resource type.
 pub(super) type Largest = BTreeMap<String, i64>;
 
-/// Writes what every queue may have.
+/// Writes `max-parallel-apps`, which any queue may have.
 pub(super) fn write_queue(
     source: &mut Source<'_>,
     queue: usize,
@@ -77,7 +77,7 @@ pub(super) fn write_leaf(
     Ok(percent)
 }
 
-/// Reads the weights of users, which queues hand down, and checks them in a leaf.
+/// Reads and writes the weights of users, which queues hand down. `check_weights` checks them.
 pub(super) fn user_weights(
     source: &mut Source<'_>,
     queue: usize,

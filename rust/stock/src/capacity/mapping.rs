@@ -62,7 +62,7 @@ pub(super) fn legacy(setting: Setting<'_>, parts: usize) -> Result<Vec<Rule>, Fa
         };
         let matches = match (by, name) {
             ("user", "%user") => "*",
-            // Nobody has that name.
+            // No user has that name.
             ("user", "*") => continue,
             _ => name,
         };
@@ -79,7 +79,7 @@ pub(super) fn legacy(setting: Setting<'_>, parts: usize) -> Result<Vec<Rule>, Fa
     Ok(rules)
 }
 
-/// Reads `{"rules": [...]}`. Returns the keys, too, that mean nothing.
+/// Reads `{"rules": [...]}`. Returns the unknown keys, too.
 pub(super) fn json(setting: Setting<'_>) -> Result<(Vec<Rule>, BTreeSet<String>), Fault> {
     let fault = |problem: String| setting.fault(problem);
     let text: Json = serde_json::from_str(setting.value)

@@ -111,7 +111,7 @@ fn bound(source: &mut Source<'_>, key: &str, absent: f64, most: f64) -> Result<f
     if number > most {
         source.approximate(setting, format!("cut to {most}"));
     }
-    // Below 0 stock finds nothing to take, or no zone: as at 0. No negative zero.
+    // Below 0 stock takes nothing, or has no dead zone, as at 0. No negative zero.
     Ok(number.clamp(0.0, most) + 0.0)
 }
 
@@ -159,7 +159,7 @@ fn write_preemption(
     Ok(())
 }
 
-/// Preemption between queues above their guarantees.
+/// Refuses preemption between queues above their guarantees.
 fn refuse_balance(source: &mut Source<'_>, enabled: bool) -> Result<(), Fault> {
     let wait = source.outside(&format!("{PREEMPTION}{BALANCE}max-wait-before-kill"));
     if let Some(wait) = wait {

@@ -5,7 +5,7 @@ use super::source::Source;
 use crate::Fault;
 use serde_json::{Map, Value as Json, json};
 
-/// Java packages of stock's policies, which a file may name in full.
+/// The Java package of stock's policies, which a file may name in full.
 const OF_APPLICATIONS: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy.";
 
 /// Orders of applications: stock's name, its class, and the name in `heddle.json`.
@@ -77,8 +77,8 @@ pub(super) fn write_leaf(
     Ok(())
 }
 
-/// Whether the children of a parent are compared by priority first; without a policy of its own as
-/// the queue above.
+/// Whether the children of a parent are compared by priority first. Without a policy of its own the
+/// parent has that of the queue above.
 pub(super) fn by_priority(
     source: &mut Source<'_>,
     queue: usize,

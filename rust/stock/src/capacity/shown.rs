@@ -17,7 +17,7 @@ const INTRA_QUEUE: &str =
 const V1_TEMPLATE: &str = "leaf-queue-template.";
 const V2: &str = "auto-queue-creation-v2.";
 
-/// Returns the settings of the queues by their paths, and of all of them.
+/// Returns the settings of each queue by its path, and those of the whole scheduler.
 ///
 /// # Errors
 /// The fault that [`super::read`] finds, too.

@@ -425,7 +425,7 @@ fn note_unknown<'a>(source: &mut Source<'a>, read: Read, setting: Setting<'a>) -
     read.amount
 }
 
-/// A fault at a property, or at the queue if none is written.
+/// A fault at a property; without one, in the line that names the queue's children.
 fn fault(source: &Source<'_>, at: Option<Setting<'_>>, queue: usize, problem: String) -> Fault {
     match at {
         Some(setting) => setting.fault(problem),

@@ -19,7 +19,7 @@ pub(super) struct Source<'a> {
     verdicts: BTreeMap<&'a str, Verdict>,
     /// While templates are read: whose properties they are, and what stands before their names.
     templates: Vec<Template>,
-    /// Notes on what no property says.
+    /// Notes that belong to no property.
     further: Vec<Note>,
 }
 
@@ -59,14 +59,14 @@ impl<'a> Source<'a> {
                     .collect()
             }
         };
-        // Those that the first goes over are followed, too: they lose.
+        // Those that the first one overrides are followed, too: they lose.
         for setting in &found {
             self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
         }
         found.first().copied()
     }
 
-    /// Reads the properties of queues from templates, of which the first goes over the next.
+    /// Reads the properties of queues from templates, each of which overrides the next.
     pub(super) fn in_templates<T>(
         &mut self,
         templates: Vec<Template>,
@@ -153,7 +153,7 @@ impl<'a> Source<'a> {
         self.say(setting, Verdict::Refused(why.into()));
     }
 
-    /// Says something about what no property says.
+    /// Adds a note that belongs to no property.
     pub(super) fn remark(&mut self, element: impl Into<String>, how: impl Into<String>) {
         self.further.push(Note {
             line: 0,

@@ -10,7 +10,7 @@ use heddle_core::config::text::shown;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 
-/// What a property has instead of an effect of its own.
+/// How Heddle takes a property that it does not follow.
 enum Otherwise {
     /// The value `true` changes nothing, or not quite what stock changes.
     On(&'static str),
@@ -20,7 +20,7 @@ enum Otherwise {
     Number(&'static str),
     /// Any text.
     Any(&'static str),
-    /// `true` asks for something that Heddle has not.
+    /// `true` asks for something that Heddle does not have.
     Refused(&'static str),
 }
 

@@ -17,10 +17,10 @@ pub(super) const DEPTH_MAX: usize = 50;
 /// Longer names are typing errors.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Who makes queues below a parent.
+/// What makes queues below a parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creates {
-    /// Nobody: all are in the file.
+    /// Nothing: all are in the file.
     Nothing,
     /// Submissions, leaves from one template (`auto-create-child-queue`).
     Leaves,
@@ -152,8 +152,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The queue that a property belongs to, by its name without prefix, and the rest of the name:
-    /// of the longest path that is a queue.
+    /// The queue that a property belongs to, and the rest of the property's name. `name` has no
+    /// prefix; of the queues whose path begins it, the longest counts.
     pub(super) fn owner<'n>(&self, name: &'n str) -> Option<(usize, &'n str)> {
         let mut owner = None;
         for (dot, _) in name.match_indices('.').take(DEPTH_MAX + 1) {
@@ -171,7 +171,7 @@ impl<'a> Tree<'a> {
         !queue.children.is_empty() || queue.creates != Creates::Nothing
     }
 
-    /// Whether submissions make queues anywhere.
+    /// Whether submissions make queues in this way anywhere.
     pub(super) fn creates(&self, how: Creates) -> bool {
         self.queues.iter().any(|queue| queue.creates == how)
     }

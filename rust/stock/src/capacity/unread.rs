@@ -110,7 +110,7 @@ const OF_RESERVATIONS: &[&str] = &[
     "acl_submit_reservations",
 ];
 
-/// Says something about each property that was not asked for.
+/// Adds a note for each property that was not asked for.
 pub(super) fn write(source: &mut Source<'_>) {
     for (seen, setting) in source.unread().into_iter().enumerate() {
         if is_of_new_queue(source, setting) {

@@ -135,14 +135,14 @@ pub(super) struct Rule {
 pub(super) struct Raw {
     /// Parents before their children, each path once.
     pub(super) queues: Vec<Queue>,
-    /// By name: the line, and the limit of running applications.
+    /// By name: the limit of running applications.
     pub(super) users: BTreeMap<String, Elements>,
     pub(super) top: Elements,
     /// The line of the list, and its rules.
     pub(super) placement: Option<(u32, Vec<Rule>)>,
 }
 
-/// Where the elements of a file go.
+/// Gathers the elements of a file.
 struct Reader<'x, 'r> {
     xml: &'x Xml<'x>,
     reading: &'r mut Reading,
@@ -205,7 +205,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// `<queue name="root">`. Another spelling configures queues that nobody finds.
+    /// Reads `<queue name="root">`. Under another spelling YARN never finds the values again.
     fn root(&mut self, element: Node<'_, '_>) -> Result<(), Fault> {
         let name = element.attribute("name").unwrap_or_default();
         if name != "root" {
@@ -318,7 +318,7 @@ impl Reader<'_, '_> {
             }
         }
         if elements.get("maxRunningApps").is_none() {
-            let how = "says nothing: expected <maxRunningApps> in it";
+            let how = "has no effect: expected <maxRunningApps> in it";
             self.reading.approximated(line, owner, how);
         }
         self.raw.users.insert(name.to_owned(), elements);

@@ -32,7 +32,7 @@ const NAMES: &[&str] = &[
     "update-interval-ms",
 ];
 
-/// What holds for one queue, with its full name behind.
+/// Begins the name of one queue's switch; the queue's full name follows.
 const AM_OF_QUEUE: &str = "am.preemption.";
 
 const NODE_HEARTBEAT: &str = "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms";
@@ -87,7 +87,7 @@ impl<'p> Reader<'p, '_> {
         }
     }
 
-    /// Reads a value that YARN would not start with if it is wrong.
+    /// Reads a value. Refuses a wrong one, with which YARN would not start.
     fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>, what: &str) -> Option<T> {
         let text = self.get(name)?.value.trim();
         let value = read(text);
@@ -187,7 +187,8 @@ impl<'p> Reader<'p, '_> {
             Some(_) if counts => self.exact("max.assign"),
             Some(_) => self.approximated(
                 "max.assign",
-                "has no effect without assignmultiple and with dynamic.max.assign, as in YARN",
+                "has no effect unless assignmultiple is true and dynamic.max.assign is false, as \
+                 in YARN",
             ),
             None => {}
         }

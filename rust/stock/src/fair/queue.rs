@@ -148,7 +148,7 @@ impl<'r> Tree<'r> {
         Ok(entry)
     }
 
-    /// Whether it is a parent, and how those in it are compared.
+    /// Writes whether a queue is a parent, and how its children or applications are compared.
     fn write_shape(&self, queue: &Queue, entry: &mut Map<String, Value>) {
         let own = queue.elements.get("schedulingPolicy").is_some();
         let policy = self.policy(&queue.path);

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::resource::{MEMORY, VCORES};
 
-/// `Long.MAX_VALUE`, the timeout of preemption without any in the file: the longest time that
-/// heddle.json takes.
+/// The longest time that heddle.json takes. Stands for `Long.MAX_VALUE`, the timeout of preemption
+/// without any in the file.
 pub(super) const NEVER_MS: i64 = 1_000_000_000_000;
 
 /// The resource types besides memory and vcores, if a property tells them.

@@ -48,7 +48,7 @@ pub(super) fn most_note(resources: &Resources) -> Option<String> {
     lacks.or_else(|| cut_note(resources))
 }
 
-/// Whether an amount is cut to what heddle.json takes.
+/// A note if an amount is cut to the largest that heddle.json takes.
 pub(super) fn cut_note(resources: &Resources) -> Option<String> {
     let how = "is cut to 1000000000000, more than any cluster has";
     resources.is_cut().then(|| how.to_owned())

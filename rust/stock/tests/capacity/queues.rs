@@ -90,6 +90,8 @@ fn parallel_applications_are_limited_by_queue_and_user() {
         ("user.max-parallel-apps", "3"),
         ("user.alice.max-parallel-apps", "9"),
         ("user.jane.doe.max-parallel-apps", "2"),
+        // Not the limit of all users: stock ignores it.
+        ("user.bobmax-parallel-apps", "1"),
     ]));
     assert_eq!(front.config["queue_defaults"]["max_running_jobs"], 50);
     assert_eq!(queue(&front, "root.a")["max_running_jobs"], 5);

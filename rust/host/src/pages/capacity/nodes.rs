@@ -81,7 +81,7 @@ pub(super) fn vector(settings: &Value) -> Node {
     ])
 }
 
-/// Whether the amounts in brackets are of one kind.
+/// The kind of the amounts in brackets, or `mixed`.
 pub(super) fn mode_of(vector: &Value) -> &'static str {
     let values = vector.as_array().into_iter().flatten();
     let kinds = values.filter_map(|entry| entry[1].as_str()?.chars().last());

@@ -3,6 +3,9 @@
 use super::super::Snapshot;
 use serde_json::{Value, json};
 
+/// Begins the names in a legacy template.
+const LEGACY: &str = "leaf-queue-template.";
+
 /// Returns the settings of a queue. `above` are its parent's.
 pub(super) fn settings(snapshot: &Snapshot, at: usize, above: &Value) -> Value {
     let path = snapshot.queues[at].path();
@@ -27,7 +30,8 @@ fn created(snapshot: &Snapshot, at: usize, above: &Value) -> Value {
         .flat_map(|key| above[*key].as_array().into_iter().flatten());
     let capacity = entries.find_map(|entry| {
         let name = entry[0].as_str()?;
-        let name = name.rsplit('.').next().unwrap_or(name);
+        let name = name.strip_prefix(LEGACY).unwrap_or(name);
+        // A label's capacity, `accessible-node-labels.NAME.capacity`, is another setting.
         (name == "capacity").then(|| entry[1].as_str()).flatten()
     });
     let text = capacity.unwrap_or(if legacy { "0" } else { "1w" }).trim();

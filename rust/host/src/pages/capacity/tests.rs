@@ -184,6 +184,31 @@ fn weights_are_parts_of_all_siblings_and_templates_make_more() {
     assert_eq!(made["creationMethod"], "dynamicFlexible");
 }
 
+/// By its name it comes before the capacity that is meant.
+#[test]
+fn a_labels_capacity_in_a_template_is_not_the_queues() {
+    const TEMPLATE: &str = "root.tenants.auto-queue-creation-v2.template";
+    let [own, labels] =
+        ["", ".accessible-node-labels.gpu"].map(|of| format!("{TEMPLATE}{of}.capacity"));
+    let file = [
+        ("root.queues", "default,tenants"),
+        ("root.default.capacity", "1w"),
+        ("root.tenants.capacity", "2w"),
+        ("root.tenants.auto-queue-creation-v2.enabled", "true"),
+        (own.as_str(), "2w"),
+        (labels.as_str(), "7w"),
+    ];
+    let queues = [
+        queue("root", false, json!({})),
+        queue("root.default", true, json!({})),
+        queue("root.tenants", false, json!({})),
+        queue("root.tenants.x", true, json!({})),
+    ];
+    let info = answered(&file, true, &queues);
+    let made = &info["queues"]["queue"][1]["queues"]["queue"][0];
+    assert_eq!(made["weight"], 2.0);
+}
+
 #[test]
 fn amounts_are_parts_of_the_cluster_and_hand_their_maximum_down() {
     let file = [

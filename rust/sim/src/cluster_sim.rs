@@ -95,7 +95,7 @@ struct Machine {
     attempts: Vec<usize>,
     /// Its running maps and reduces.
     running: [u32; 2],
-    /// What containers hold.
+    /// The resources that containers hold.
     taken: Resource,
     /// Whether it has room for the smallest container of the workload.
     has_room: bool,

@@ -1,6 +1,6 @@
 //! A simulated cluster that drives the production engine in virtual time: `cluster_sim` models
-//! nodes, racks, links, disks and MapReduce jobs. It is not part of a ResourceManager. The swarm
-//! that tests the engine with hostile hosts shares its basics (`tests/swarm`).
+//! nodes, racks, the links between racks and MapReduce jobs. It is not part of a ResourceManager.
+//! The swarm that tests the engine with hostile hosts shares its basics (`tests/swarm`).
 #![forbid(unsafe_code)]
 
 pub mod agenda;

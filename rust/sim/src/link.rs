@@ -48,7 +48,7 @@ pub struct Link {
     pub digest: u64,
     /// Number of events that the engine received.
     pub events: u64,
-    /// All messages on the line, if they are recorded.
+    /// All messages that may change the engine, if they are recorded.
     pub record: Option<Vec<Passage>>,
     tamper: Option<Box<dyn Tamper>>,
     recent: VecDeque<Recent>,

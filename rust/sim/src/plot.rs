@@ -91,7 +91,7 @@ impl Plot {
     /// Writes it.
     ///
     /// # Errors
-    /// Says what the file system refuses.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let area = SVGBackend::new(path, (900, 500)).into_drawing_area();
         let drawn = self.draw(&area).and_then(|()| Ok(area.present()?));
@@ -145,7 +145,7 @@ impl Plot {
                 .label(&line.name)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
         }
-        // Where what grows leaves room.
+        // Rising lines leave room there.
         let corner = match self.logarithmic {
             true => SeriesLabelPosition::UpperLeft,
             false => SeriesLabelPosition::MiddleRight,

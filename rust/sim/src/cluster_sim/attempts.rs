@@ -37,7 +37,7 @@ pub(super) enum Phase {
     Gone,
 }
 
-/// Why an attempt ended.
+/// The reason for the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The scheduler evicted its container.
@@ -45,14 +45,14 @@ pub(super) enum End {
     Failed = 1,
     /// Its node was lost.
     Lost = 2,
-    /// Another attempt of the task finished first.
+    /// Its job stopped it: another attempt finished first, the job failed, or room was needed.
     Second = 3,
     Succeeded,
 }
 
 impl End {
     /// YARN's exit status.
-    fn exit(self) -> i32 {
+    pub(super) fn exit(self) -> i32 {
         match self {
             End::Succeeded => 0,
             End::Failed => 1,

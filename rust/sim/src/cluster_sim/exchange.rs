@@ -27,8 +27,8 @@ impl ClusterSim {
         recorded.unwrap_or_else(|| slot().times(i64::from(slots)))
     }
 
-    /// Notes whether a node has room for the smallest container of the workload. To be called for
-    /// every change of its room: a full cluster with pending asks is asked for it at every turn.
+    /// Notes whether a node has room for the smallest container of the workload. Call it after
+    /// every change of the node's room: `report_due` reads the result at every turn.
     pub(super) fn note_room(&mut self, node: u32) {
         let up = self.machines[node as usize].up;
         let has_room = up && self.smallest.fits_in(&self.free(node));
@@ -156,7 +156,7 @@ impl ClusterSim {
         }
     }
 
-    /// Lets nodes report at once on which something ended.
+    /// Lets the nodes on which something ended report at once.
     pub(super) fn report_freed(&mut self) -> Checked {
         while !self.freed.is_empty() {
             let mut freed = std::mem::take(&mut self.freed);

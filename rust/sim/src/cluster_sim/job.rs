@@ -49,7 +49,7 @@ pub(super) struct RunningJob {
     pub(super) plan: JobPlan,
     /// The job's stream, if any, and its number there.
     pub(super) stream: Option<(usize, u32)>,
-    /// What is reported of the job at its end.
+    /// The results of the job, reported at its end.
     pub(super) record: JobRecord,
     /// Its input blocks; empty if it has no input.
     pub(super) blocks: Vec<Block>,
@@ -80,13 +80,13 @@ pub(super) struct RunningJob {
     dirty: Vec<u32>,
     /// By ask, the number of wanted containers, and what the engine was told.
     counts: [(u32, u32); 4],
-    /// How far its ApplicationMaster is; none runs outside the cluster.
+    /// The state of its ApplicationMaster; `None` if that runs outside the cluster.
     pub(super) master: Option<RunningMaster>,
     /// Since when its ApplicationMaster holds its container.
     pub(super) master_since_ms: Millis,
 }
 
-/// Where an ApplicationMaster runs.
+/// The state of an ApplicationMaster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunningMaster {
     /// Its container, if it has one: the key and the node.
@@ -138,7 +138,7 @@ impl RunningJob {
             plan,
         };
         job.counts[ASK_MASTER].0 = u32::from(job.master.is_some());
-        // The last first, because lists are used up from their ends.
+        // Add the last map first: the lists are used up from their ends.
         for map in (0..job.plan.tasks[MAP]).rev() {
             job.want_map(map, hardware);
         }

@@ -84,8 +84,9 @@ impl ClusterSim {
         self.end_if_done(id)
     }
 
-    /// Returns the number of a job's user, and its queue. Of a job that no history recorded, asks
-    /// the engine only for a user's first; of others also says why the engine refuses one.
+    /// Returns the number of a job's user and the job's queue, or why the engine refuses the job.
+    /// Asks the engine for each recorded job, otherwise only for the first job of a user. Only
+    /// recorded jobs may be refused.
     fn place(&mut self, plan: &JobPlan) -> Checked<Result<(UserId, QueueId), String>> {
         let number = UserId(self.users.len() as u32);
         let known = self.users.get(&plan.user).copied();

@@ -123,7 +123,8 @@ pub struct Results {
     pub ended_ms: Millis,
     /// Attempts that ran, by kind.
     pub attempts: [u64; 2],
-    /// Attempts that were evicted, failed, lost with their node, or beaten by another attempt.
+    /// Attempts that were evicted, failed, lost with their node, or stopped by their job (mostly
+    /// after another attempt succeeded).
     pub wasted: [u64; 4],
     /// Digest of all decisions.
     pub digest: u64,

@@ -1,4 +1,4 @@
-//! How to simulate a workload: the policy's configuration, the faults, the measurements.
+//! The options of a simulation: the policy's configuration, the faults, the measurements.
 
 use super::knowledge::Knowledge;
 use super::sources::Source;
@@ -26,7 +26,7 @@ pub struct Trouble {
     pub speculation: bool,
 }
 
-/// How to simulate a workload.
+/// The options of a simulation.
 pub struct Options {
     /// The seed of every random number.
     pub seed: u64,

@@ -1,6 +1,6 @@
-//! What the plug-in learns on a real cluster, and when (`Knowledge::Live`): launches, ends and the
-//! load of others from the reports of nodes, counters from polls of ApplicationMasters. Under
-//! `Knowledge::Full` it tells the same at once.
+//! Tells what the plug-in learns on a real cluster, as it learns it (`Knowledge::Live`): launches,
+//! ends and the load of others from reports of nodes, counters from polls of ApplicationMasters.
+//! Under `Knowledge::Full` it tells ends and load at once, and no launches or counters.
 
 use super::attempts::Phase;
 use super::job::{MAP, REDUCE};
@@ -12,7 +12,7 @@ use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
 /// Time between two polls of a job's counters (`heddle.am-poll.counters-interval-ms`).
 const COUNTERS_MS: Millis = 15_000;
 
-/// Smaller foreign loads, and smaller changes, are not told (`host/src/foreign.rs`), in per mille.
+/// Foreign loads and changes below this, in per mille, are not told (`host/src/foreign.rs`).
 const LOAD_STEP: u32 = 50;
 
 impl ClusterSim {
@@ -31,7 +31,7 @@ impl ClusterSim {
             .plan(self.now + period_ms - since_ms, Due::Beat(node));
     }
 
-    /// A node reports, if its last report lacks something.
+    /// Lets a node report if it has something to report.
     pub(super) fn beat(&mut self, node: u32) -> Checked {
         let machine = &self.machines[node as usize];
         let load = self.reports(Source::NodeLoad) && machine.told_load != Some(load(machine));

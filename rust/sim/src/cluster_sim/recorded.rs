@@ -1,5 +1,5 @@
-//! What recorded jobs have beyond those of a slot cluster: an ApplicationMaster that takes room,
-//! and reduces that make way for maps. Follows Hadoop's `RMContainerAllocator`: while maps are
+//! Models what only recorded jobs have: an ApplicationMaster that takes room, and reduces that make
+//! way for maps. Follows Hadoop's `RMContainerAllocator`: while maps are
 //! pending it asks for reduces in proportion to the maps done, up to half
 //! (`mapreduce.job.reduce.rampup.limit`), and it stops reduces when no map of the job runs.
 
@@ -8,14 +8,13 @@ use super::job::{ASK_MASTER, MAP, REDUCE, RunningJob, RunningMaster};
 use super::{ClusterSim, Due};
 use crate::failure::Checked;
 use heddle_core::words::event::Event;
-use heddle_core::words::exit::PREEMPTED;
 use heddle_core::words::ids::{ContainerKey, JobId, Millis};
 
-/// What an ApplicationMaster does next.
+/// The next step of an ApplicationMaster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It has registered and asks for its tasks. The key is that of its container, because an
-    /// evicted one does not.
+    /// It has registered and asks for its tasks. The key is that of its container: an evicted
+    /// ApplicationMaster does not ask.
     Ask(ContainerKey),
     /// All tasks are done: the job ends for its user.
     Commit,
@@ -90,9 +89,9 @@ impl ClusterSim {
         self.freed.push(node);
     }
 
-    /// Takes the container of an ApplicationMaster: its tasks end, and another attempt of the job
+    /// Ends the container of an ApplicationMaster: its tasks end, and another attempt of the job
     /// begins with the tasks that are not done, as MapReduce recovers them.
-    pub(super) fn evict_master(&mut self, id: JobId, key: ContainerKey) -> Checked {
+    pub(super) fn end_master(&mut self, id: JobId, key: ContainerKey, end: End) -> Checked {
         let job = self.jobs.get(id.index()).and_then(Option::as_deref);
         let Some(job) = job.filter(|job| job.holds_master(key)) else {
             return Ok(());
@@ -102,20 +101,20 @@ impl ClusterSim {
             return self.end_job(id);
         }
         let attempts: Vec<usize> = job.attempts.values().copied().collect();
-        self.results.wasted[End::Evicted as usize] += 1;
+        self.results.wasted[end as usize] += 1;
         self.job(id).pause_master();
         for at in attempts {
             self.end_attempt(at, End::Second)?;
         }
         self.tell_unreported_of(id);
-        self.release_master(id, PREEMPTED);
+        self.release_master(id, end.exit());
         self.outbox.push(Event::JobReset(id));
         self.job(id).want_master();
         self.tell_asks(id);
         Ok(())
     }
 
-    /// Evicts the ApplicationMasters of a node that is lost.
+    /// Ends the ApplicationMasters of a node that is lost.
     pub(super) fn lose_masters(&mut self, node: u32) -> Checked {
         for id in self.active.clone() {
             let job = self.jobs[id.index()].as_deref();
@@ -123,7 +122,7 @@ impl ClusterSim {
             if let Some((key, at)) = master
                 && at == node
             {
-                self.evict_master(id, key)?;
+                self.end_master(id, key, End::Lost)?;
             }
         }
         Ok(())

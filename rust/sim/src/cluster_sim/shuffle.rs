@@ -1,6 +1,7 @@
 //! The shuffle. Reduces hear of map output every few seconds, when their masters ask for it. Each
 //! reduce fetches its part from every rack by a flow. Flows of one job between one pair of racks
-//! have one highest rate and so share a bundle of the network.
+//! that start after the same publication have one highest rate, and so share a bundle of the
+//! network.
 
 use super::attempts::Phase;
 use super::job::{MAP, REDUCE};
@@ -12,7 +13,7 @@ use heddle_core::words::ids::{JobId, Millis};
 /// How often reduces hear of new map output.
 const PUBLISH_MS: Millis = 3_000;
 
-/// While maps still run, a reduce fetches only pieces of at least this part of its input. A real
+/// While maps still run, a reduce fetches only pieces of at least 1/`PIECES` of its input. A real
 /// reduce likewise waits for a few outputs of a host to pile up.
 const PIECES: f64 = 16.0;
 

@@ -8,7 +8,8 @@ use crate::failure::Checked;
 use heddle_core::words::event::Event;
 use heddle_core::words::ids::{JobId, Millis, NodeId};
 
-/// How often masters look for slow tasks (`yarn.app.mapreduce.am.job.speculator`: 15 s).
+/// Time between two looks of masters for slow tasks
+/// (`mapreduce.job.speculative.retry-after-speculate`: 15 s).
 pub(super) const SLOW_MS: Millis = 15_000;
 
 /// A task is slow when it takes this many times the mean of the finished ones.
@@ -32,8 +33,9 @@ impl ClusterSim {
         (factor.max(0.01), doomed)
     }
 
-    /// Starts second attempts of slow tasks once no other task of their kind waits. A task gets at
-    /// most one, and a job at most a tenth of its running attempts, rounded up.
+    /// Starts second attempts of slow tasks once no other task of their kind waits. A task has at
+    /// most one at a time. Each look starts at most a tenth of a job's running attempts of a kind,
+    /// rounded up.
     pub(super) fn look_for_slow(&mut self) -> Checked {
         for id in self.active.clone() {
             for kind in [MAP, REDUCE] {
@@ -87,7 +89,7 @@ impl ClusterSim {
         let job = self.jobs.get(id.index()).and_then(Option::as_deref);
         match job.and_then(|job| job.attempts.get(&key)).copied() {
             Some(at) => self.end_attempt(at, End::Evicted),
-            None => self.evict_master(id, key),
+            None => self.end_master(id, key, End::Evicted),
         }
     }
 
@@ -163,8 +165,8 @@ impl ClusterSim {
     }
 
     /// Sets the foreign load of every node. It takes whole slots, spread so that they approximate
-    /// the part of the cluster; a node's load is that of its slots. Tasks that run on more than the
-    /// rest slow down.
+    /// the part of the cluster; a node's load is that of its slots. Tasks that hold more slots than
+    /// are left slow down.
     pub(super) fn change_foreign(&mut self, i: usize) -> Checked {
         let (_, per_mille) = self.workload.foreign.steps[i];
         let nodes = self.workload.hardware.nodes;

@@ -1,5 +1,6 @@
-//! Periodic work: samples for the results, and the side channel to the engine with traffic of racks
-//! and progress of tasks. In a real cluster agents on the nodes provide that channel.
+//! Periodic work: samples for the results, and reports of racks' traffic and tasks' progress to the
+//! engine. On a real cluster the plug-in polls ApplicationMasters for progress, and measures no
+//! traffic (`docs/develop/facts.md`).
 
 use super::job::{MAP, REDUCE};
 use super::metrics::Sample;

@@ -33,10 +33,10 @@ pub(super) fn slot() -> Resource {
 pub struct JobPlan {
     /// When it is submitted; streams set the time of later jobs themselves.
     pub submit_ms: Millis,
-    /// Its user; the queue is the user's.
+    /// Its user; in a cluster of slots the queue is the user's.
     pub user: String,
     /// Its class, for reports. If it is not empty, the engine treats jobs of one class as runs of
-    /// one program, unless the class is `mixed`.
+    /// one program, unless `mixed` is set.
     pub class: String,
     /// Whether jobs of its class are runs of many programs, alike in their size alone.
     pub mixed: bool,

@@ -6,7 +6,7 @@ use heddle_core::config::{ConfigError, Section};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The upper limit of every number: a larger one is a typing error.
+/// The upper limit of times, in seconds: a larger number is a typing error.
 const MOST: i64 = 1_000_000_000;
 
 const MB: f64 = 1e6;
@@ -176,6 +176,10 @@ fn read_stream(path: &str, value: &Value, hardware: &Hardware) -> Result<Stream,
         .section("job")?
         .ok_or_else(|| ConfigError::new(section.key("job"), "expected a job"))?;
     let plan = read_job(&mut job, hardware)?;
+    if plan.tasks == [0, 0] {
+        let problem = "expected at least one map or reduce: the end of a job begins the next";
+        return Err(ConfigError::new(section.key("job"), problem));
+    }
     job.finish()?;
     let mut requests: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
     for (path, value) in section.list("requests")? {
@@ -219,6 +223,12 @@ fn read_foreign(root: &mut Section<'_>) -> Result<Foreign, ConfigError> {
         return Err(ConfigError::new(section.key("steps"), problem));
     }
     let most = section.number("most", 0.0, 1.0)?;
+    if most.is_some() && !steps.is_empty() {
+        return Err(ConfigError::new(
+            section.key("most"),
+            "expected `steps` or `most`, not both",
+        ));
+    }
     let period_ms = seconds(&mut section, "period_s")?
         .unwrap_or(86_400_000)
         .max(1);
@@ -292,6 +302,12 @@ mod tests {
                 "never ends",
             ),
             (json!({"streams": [{}]}), "streams[0].job", "expected a job"),
+            // Without a task, each would end and begin the next within one call of the last.
+            (
+                json!({"streams": [{"count": 1_000_000, "job": {}}]}),
+                "streams[0].job",
+                "at least one map or reduce",
+            ),
             (
                 json!({"cluster": {"nodes": 2, "racks": 3}}),
                 "cluster.racks",
@@ -316,6 +332,11 @@ mod tests {
                 json!({"foreign": {"steps": [{"from_s": 5}, {"from_s": 5}]}}),
                 "foreign.steps",
                 "in order",
+            ),
+            (
+                json!({"foreign": {"steps": [{"from_s": 5}], "most": 0.5}}),
+                "foreign.most",
+                "not both",
             ),
         ];
         for (value, key, words) in cases {

@@ -69,8 +69,8 @@ mod tests {
 
     const FB_2010: &str = include_str!("../../../traces/FB-2010_samples_24_times_1hr_0.tsv");
 
-    /// Totals counted once with an independent program: nodes, maps and reduces, exact to the last
-    /// digit.
+    /// Totals counted once with an independent program, rounded: nodes, maps, the maps' grain,
+    /// reduces.
     #[test]
     fn the_conversion_gives_the_known_totals() {
         let trace = swim::parse(FB_2010).expect("it is a trace");

@@ -73,7 +73,7 @@ pub(crate) struct Server {
     pub(crate) json: bool,
 }
 
-/// What a successful answer must contain, so that another server's is rejected.
+/// The content that a successful answer must have, so that another server's is rejected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holds {
     /// No body, after a removal.
@@ -266,7 +266,8 @@ impl Client {
             let remedy = "names that fit into a request";
             Failure::usage(error.to_string(), at.as_str(), remedy)
         })?;
-        let is_change = asked.method != "GET";
+        // A plan is sent, and changes nothing.
+        let is_change = asked.method != "GET" && asked.path != "plan";
         let mut response = sent.map_err(|error| self.no_answer(&error, &at, is_change))?;
         log::info!("{at}: {}", response.status());
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);

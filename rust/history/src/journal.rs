@@ -4,7 +4,7 @@
 
 use crate::clock::utc;
 use crate::fault::Fault;
-use crate::limits::{AMOUNT_MAX, NODES_MAX, check_tasks, time};
+use crate::limits::{AMOUNT_MAX, JOBS_MAX, NODES_MAX, check_tasks, time};
 use crate::model::{End, Job, Node, Task};
 use heddle::frame;
 use heddle::host::decided_by;
@@ -42,7 +42,7 @@ pub(crate) struct Recorded {
     pub(crate) badly: u64,
 }
 
-/// Reads a journal. `tick` is called now and then with the offset.
+/// Reads a journal. Calls `tick` for each entry, with the bytes read so far.
 ///
 /// # Errors
 /// What is wrong with the journal, with its offset.
@@ -82,7 +82,7 @@ struct Running {
     size: Resource,
     /// When it got this size: what it held before is counted.
     since_ms: Millis,
-    /// Whether it is of an engine before: it only counts as held.
+    /// Whether an earlier engine started it: it only counts as held.
     is_older: bool,
 }
 
@@ -255,7 +255,7 @@ impl Replay {
                     match self.is_foreign {
                         _ if is_known => open.resized(facts.key, &facts.resource, now),
                         true => open.runs(facts, started_ms),
-                        // Of an engine before, whose recording has the task.
+                        // Of an earlier engine, whose recording has the task.
                         false if started_ms <= open.job.submitted_ms => {
                             open.holds(facts, now, true);
                         }
@@ -353,8 +353,8 @@ impl Replay {
             *at += self.epoch_ms;
         }
         self.recorded.jobs.push(job);
-        match self.recorded.jobs.len() > crate::limits::JOBS_MAX {
-            true => Err("too many jobs".to_string()),
+        match self.recorded.jobs.len() > JOBS_MAX {
+            true => Err(format!("more than {JOBS_MAX} jobs")),
             false => Ok(()),
         }
     }
@@ -362,7 +362,7 @@ impl Replay {
     fn finish(mut self, torn: bool) -> Recorded {
         let open: BTreeSet<JobId> = self.open.keys().copied().collect();
         for id in open {
-            // The last job beyond the limit is left out: nothing reads on.
+            // Jobs beyond the limit are kept here: `Counted` refuses them.
             let _ = self.close(id, false);
         }
         self.recorded.torn = torn;

@@ -1,5 +1,5 @@
 //! Reads what a cluster keeps of its past, whatever scheduler it ran, and makes a workload of it
-//! for the simulator. One file per kind of source; `source` tells the kind by the content.
+//! for the simulator. One file per kind of source; `kind` tells the kind by how a file starts.
 //!
 //! Every reader is bounded: it refuses lines, objects and counts beyond the limits of `limits`, and
 //! says at which offset. What a kind of source does not say is listed with the history

@@ -3,9 +3,9 @@
 use crate::fault::Fault;
 use crate::model::Job;
 
-/// Longest line of a job history or event log, and longest JSON object of a trace, in bytes.
+/// Longest line of a job history, and longest JSON object of a trace, in bytes.
 pub(crate) const ITEM_BYTES_MAX: usize = 64 << 20;
-/// Largest file that is read whole: lists of applications and nodes, configurations.
+/// Largest file that is read whole: all but journals, SLS's files and traces of Rumen.
 pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 30;
 /// Most jobs of all sources together.
 pub(crate) const JOBS_MAX: usize = 1_000_000;

@@ -1,5 +1,5 @@
-//! JSON objects one after the other in one file, as SLS, Rumen and Spark write them, with a limit
-//! on the length of each; and one JSON value in a whole file.
+//! JSON objects one after the other in one file, as SLS and Rumen write them, with a limit on the
+//! length of each; and one JSON value in a whole file.
 
 use crate::fault::Fault;
 use crate::limits::{ITEM_BYTES_MAX, WHOLE_BYTES_MAX};
@@ -11,9 +11,10 @@ use std::io::{self, BufRead, Read};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// Lets an item have so many bytes.
+/// Limits the bytes of an item, and counts all that are read.
 struct Bounded<R> {
     source: R,
+    most: usize,
     left: Rc<Cell<usize>>,
     read: Rc<Cell<u64>>,
 }
@@ -22,7 +23,7 @@ impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = buffer.len().min(self.left.get());
         if room == 0 && !buffer.is_empty() {
-            let what = format!("an object of more than {ITEM_BYTES_MAX} bytes");
+            let what = format!("an object of more than {} bytes", self.most);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         let count = self.source.read(&mut buffer[..room])?;
@@ -35,7 +36,7 @@ impl<R: Read> Read for Bounded<R> {
 /// Calls `each` for every object of a file.
 ///
 /// # Errors
-/// The first object that is none, with the offset where it goes wrong; or what `each` says.
+/// The first bad object, with the offset where it goes wrong, or the fault of `each`.
 pub(crate) fn each<T: DeserializeOwned>(
     source: &mut dyn BufRead,
     remedy: &str,
@@ -45,6 +46,7 @@ pub(crate) fn each<T: DeserializeOwned>(
     let read = Rc::new(Cell::new(0));
     let bounded = Bounded {
         source,
+        most: ITEM_BYTES_MAX,
         left: Rc::clone(&left),
         read: Rc::clone(&read),
     };
@@ -67,6 +69,7 @@ pub(crate) fn whole<T: DeserializeOwned>(
     let read = Rc::new(Cell::new(0));
     let bounded = Bounded {
         source,
+        most: WHOLE_BYTES_MAX as usize,
         left: Rc::new(Cell::new(WHOLE_BYTES_MAX as usize)),
         read: Rc::clone(&read),
     };
@@ -117,7 +120,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A text, or anything else instead, which counts as none.
+/// A text; anything else counts as none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Text(pub(crate) Option<String>);
 
@@ -136,7 +139,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A list of at most so many items: one more is refused before it is kept.
+/// A list of at most `MOST` items: one more is refused before it is kept.
 #[derive(Debug)]
 pub(crate) struct Limited<T, const MOST: usize>(pub(crate) Vec<T>);
 

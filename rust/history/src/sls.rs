@@ -151,7 +151,7 @@ fn place(text: &str, nodes: &mut Vec<Node>) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Ten objects with a user of 100 kB, 2,000 copies each: 200 MB of names each, of 1 GiB in all.
+    /// Ten objects of 2,000 copies with a user of 100 kB: 200 MB of names each. The limit is 1 GiB.
     #[test]
     fn names_are_counted_over_all_objects() {
         let user = "u".repeat(100_000);

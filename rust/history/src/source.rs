@@ -38,7 +38,7 @@ const EXPECTED: &str = "expected a .jhist with its _conf.xml, the ResourceManage
 pub fn read(paths: &[PathBuf], swim_nodes: u32, progress: Progress<'_>) -> Result<History, Fault> {
     let mut files = Vec::new();
     for path in paths {
-        // A journal has the name of its setting: then its newest recording is meant.
+        // A journal may be given as its setting names it: its newest recording is read.
         let newest = match path.exists() {
             true => None,
             false => recordings(path).ok().and_then(|mut found| found.pop()),
@@ -103,7 +103,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
     }
     if !data.is_dir() || depth > DEPTH_MAX {
         return Err(failed(std::io::Error::other(
-            "neither a file nor a folder, or too deep",
+            "neither a file nor a folder at most 8 levels deep",
         )));
     }
     let mut names = Vec::new();
@@ -367,7 +367,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Refuses submissions by clocks that cannot be one.
+    /// Refuses submissions more than `SPAN_MAX` apart: their clocks differ.
     fn check_span(&self, paths: &[PathBuf]) -> Result<(), Fault> {
         let jobs = || self.history.jobs.iter().zip(&self.files);
         let first = jobs().min_by_key(|(job, _)| job.submitted_ms);

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// MapReduce's default container.
 const TASK_MB: i64 = 1_024;
 
-/// Reads a trace for a cluster of so many nodes, to which its bytes are scaled. Counts its jobs and
-/// tasks before it builds them.
+/// Reads a trace, and scales its bytes to a cluster of `nodes` nodes. Counts its jobs and tasks
+/// before it builds them.
 ///
 /// # Errors
 /// The line that is wrong, as an offset; or the limit that is passed.

@@ -38,7 +38,8 @@ impl History {
     /// If the size of the cluster is not known.
     pub fn workload(&mut self, cluster: &Cluster) -> Result<Workload, Fault> {
         let count = self.count(cluster).filter(|count| *count > 0);
-        let count = count.ok_or_else(|| Fault::whole("how many nodes is not known", REMEDY))?;
+        let count =
+            count.ok_or_else(|| Fault::whole("the number of nodes is not known", REMEDY))?;
         let capacities = self.capacities(cluster, count)?;
         let racks: BTreeSet<&str> = self.nodes.iter().map(|node| node.rack.as_str()).collect();
         let racks = cluster.racks.unwrap_or(racks.len() as u32).clamp(1, count);
@@ -63,8 +64,8 @@ impl History {
         let has_hosts = |job: &Job| job.tasks[0].iter().any(|task| !task.hosts.is_empty());
         if !same && self.jobs.iter().any(has_hosts) {
             self.lacks(
-                "With another number of nodes, hosts with input are others: their replicas are \
-                 spread over the nodes by the hosts' names.",
+                "With another number of nodes, replicas on hosts that it lacks are spread over the \
+                 nodes by the hosts' names.",
             );
         }
         Ok(Workload {

@@ -1,6 +1,6 @@
-//! What site files put into the environment of MapReduce's ApplicationMasters. One reference that
-//! leads nowhere is enough to keep every ApplicationMaster from starting: the shell that exports
-//! the variable takes `${heddle.deadline}` for a substitution that it cannot do, and gives up.
+//! Checks the variables that site files give MapReduce's ApplicationMasters. One unresolved
+//! reference is enough to keep every ApplicationMaster from starting: the shell that exports the
+//! variable takes `${heddle.deadline}` for a substitution that it cannot do, and gives up.
 
 use crate::site::{Expanded, Property, Site};
 use heddle_core::config::unknown;
@@ -39,16 +39,17 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.progress.enable",
     "heddle.queues.from",
     "heddle.queues.tolerate",
+    "heddle.shadow",
     "heddle.tick-ms",
     "heddle.user-metrics.enable",
     "heddle.web.enable",
     "heddle.web.signature-suffices",
 ];
 
-/// What was found.
+/// The results of the check.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    /// What is wrong, each with its place.
+    /// The faults, each with its place.
     pub(super) faults: Vec<String>,
     /// How many variables were checked.
     pub(super) variables: usize,
@@ -144,8 +145,8 @@ fn check_variable(site: &Site, name: &str, (value, at): (&str, &str), report: &m
     }
 }
 
-/// What is left of a reference that a POSIX shell cannot substitute: `${NAME}` and `${NAME-WORD}`
-/// it can, with a name of its own.
+/// Returns the first reference that a POSIX shell cannot substitute. It can substitute `${NAME}`
+/// and `${NAME-WORD}` if NAME is a name for a shell's variable.
 fn bad_substitution(text: &str) -> Option<&str> {
     text.match_indices("${").find_map(|(from, opening)| {
         let rest = &text[from + opening.len()..];
@@ -180,5 +181,23 @@ fn check_name(own: &str, property: &Property, report: &mut Report) {
             property.at,
             unknown(&name, &known)
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_properties_are_those_of_the_documented_table() {
+        let page = include_str!("../../../../docs/configuration.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        let names = rows.filter_map(|row| row.split('`').next());
+        let documented: BTreeSet<&str> = names.filter(|name| name.starts_with("heddle.")).collect();
+        assert_eq!(
+            BTreeSet::from_iter(OF_THE_SCHEDULER.iter().copied()),
+            documented
+        );
     }
 }

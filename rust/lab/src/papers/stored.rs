@@ -1,11 +1,12 @@
-//! The last results of every experiment, as files: what a rerun is compared with, and what the
-//! documents show.
+//! Stores the last results of every experiment as files. Reruns are compared with them, and the
+//! documents show them.
 
 use super::table::{Row, Table};
 use super::{EXPERIMENTS, Experiment};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The folder of the results, from the root of the repository.
@@ -38,11 +39,13 @@ impl Record {
     /// Reads the record of an experiment; none if there is no file.
     ///
     /// # Errors
-    /// Names the file that is no record.
+    /// Names the file that is no record, or cannot be read.
     pub fn read(folder: &Path, id: &str) -> Result<Option<Record>, String> {
         let path = path(folder, id);
-        let Ok(text) = fs::read_to_string(&path) else {
-            return Ok(None);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", path.display())),
         };
         let record = serde_json::from_str(&text);
         record.map_err(|error| format!("{}: {error}; record it again", path.display()))
@@ -51,7 +54,7 @@ impl Record {
     /// Writes a table and its plots.
     ///
     /// # Errors
-    /// Says what the file system refuses.
+    /// If a file cannot be written.
     pub fn write(
         folder: &Path,
         of: &Experiment,
@@ -143,7 +146,7 @@ impl Record {
     }
 }
 
-/// A list item in lines of at most 120 columns.
+/// A list item in lines of at most 118 columns.
 fn wrapped(note: &str) -> String {
     let mut lines = String::from("-");
     let mut column = 1;

@@ -34,8 +34,8 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
  * Answers the ResourceManager's REST about scheduling activities from the engine's explanations.
- * Those are there at any time, so nothing is recorded and the first request has an answer. Never
- * started: the superclass's thread only cleans up recordings.
+ * The engine can always explain, so nothing is recorded and the first request has an answer. This
+ * service is never started: the superclass's thread only cleans up recordings.
  *
  * <p>Takes none of the scheduler's locks, except an attempt's for the key of an ask.
  */
@@ -135,7 +135,7 @@ final class Activities extends ActivitiesManager {
     return allocation;
   }
 
-  /** Returns an allocation for each application, as they concern a node, or any with null. */
+  /** Returns the allocations of all applications that concern a node; all of them for null. */
   private List<NodeAllocation> allocations(JsonNode explained, NodeId wanted) {
     List<NodeAllocation> allocations = new ArrayList<>();
     for (JsonNode row : explained) {
@@ -150,7 +150,7 @@ final class Activities extends ActivitiesManager {
     return allocations;
   }
 
-  /** Writes a branch from its end, as YARN's own tree is built: node, request, job, queues. */
+  /** Adds a branch from leaf to root, as YARN's own tree is built: node, request, job, queues. */
   private NodeAllocation tree(HeddleJob job, JsonNode row, JsonNode told, NodeId node) {
     NodeAllocation allocation = new NodeAllocation(node == null ? EMPTY_NODE_ID : node);
     String application = job.applicationId().toString();
@@ -197,7 +197,7 @@ final class Activities extends ActivitiesManager {
     return app == null ? Priority.newInstance(0) : app.getApplicationPriority();
   }
 
-  /** Returns the key of the ask that a row is about; null if it is gone. */
+  /** Returns the key of a row's ask; null if the ask is gone. */
   private static SchedulerRequestKey key(HeddleJob job, JsonNode row) {
     HeddleAppAttempt attempt = job.attempt();
     if (attempt == null || !row.path("ask").isInt()) {

@@ -14,16 +14,16 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.Localit
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
- * Lowers the rows of an ask as LocalityAppPlacementAllocator does. That copies each row, to ask
- * again for a container that is lost before the AM fetches it. Here a container keeps the rows
- * themselves, and the copies are made if that happens. Called with the attempt's write lock.
+ * Lowers the rows of an ask as LocalityAppPlacementAllocator does. YARN copies each row, to ask
+ * again for a container that is lost before the AM fetches it. Here the container keeps the rows
+ * themselves and copies them only if it is lost. Called with the attempt's write lock.
  */
 final class AskRows {
   private static final boolean TESTED = LinkCheck.onTestedHadoop();
 
   private AskRows() {}
 
-  /** Returns whether YARN lowers these rows in that way; a job can choose another class. */
+  /** Returns whether YARN's stock class lowers these rows; a job can choose another class. */
   static boolean isCommon(AppPlacementAllocator<?> allocator) {
     return TESTED && allocator.getClass() == LocalityAppPlacementAllocator.class;
   }
@@ -42,7 +42,7 @@ final class AskRows {
     return found;
   }
 
-  /** Lowers them. Readers without the attempt's lock may see some of them lowered. */
+  /** Lowers the found rows. Readers without the attempt's lock may see only some of it. */
   static void lower(AppSchedulingInfo info, SchedulerRequestKey key,
       Map<String, ResourceRequest> rows, ResourceRequest[] found) {
     for (ResourceRequest row : found) {

@@ -52,7 +52,7 @@ final class AskTable {
     private final ArrayList<String> rows = new ArrayList<>(4);
     // Rows held back until a node of their name joins. Null before the first.
     private Set<String> unknownPlaces;
-    // Places for which the engine may have a row; null before the first.
+    // Places whose rows the engine may have; null before the first.
     private BitSet sentPlaces;
     // The fields sent last, except the count; null before the first time.
     private Resource sentSize;

@@ -23,7 +23,7 @@ final class BlacklistSync {
   private boolean changed;
   private boolean resend;
   private boolean waitedForAm = true;
-  // Stays false for nearly every job, which saves all checks.
+  // Saves the checks of nearly every job, because few ever use a blacklist.
   private boolean everUsed;
   // Places held back until a node of their name joins.
   private final Set<String> unknownPlaces = new HashSet<>(0);

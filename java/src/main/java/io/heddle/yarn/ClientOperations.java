@@ -510,8 +510,8 @@ abstract class ClientOperations
   }
 
   /**
-   * Finds the queue of an application placed before; called with the write lock held. Looks no
-   * groups up, which may take seconds.
+   * Finds the queue of an application placed before; called with the write lock held. Does not
+   * look up groups, because that may take seconds.
    */
   HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = queues.leaf(queue);
@@ -519,8 +519,8 @@ abstract class ClientOperations
       return known;
     }
     if (!recovering && QueueControl.queueOf(user).equals(queue)) {
-      // A rule made the queue for this submission, and it was lost with an engine since. Asked for
-      // by name it might be refused, so the rules place the submission again.
+      // A rule made the queue for this submission, and an engine has lost it since. A request by
+      // name might be refused, so the rules place the submission again.
       HeddleQueue again = queues.place(new Submission(user, null), false);
       if (again.getQueueName().equals(queue)) {
         return again;
@@ -555,7 +555,7 @@ abstract class ClientOperations
     try {
       HeddleJob job = books.job(id);
       return job == null ? null : engine.request(
-          SetupJson.request(operation, operation, job.id()));
+          SetupJson.request(operation, "job", job.id()));
     } finally {
       writeLock.unlock();
     }

@@ -258,7 +258,7 @@ final class ContainerCommit {
     }
     Map<String, ResourceRequest> rows = allocator.getResourceRequests();
     ResourceRequest[] lowered = AskRows.of(rows, type, node);
-    // Counted before the rows change, as YARN does: what fails after it is undone as an end.
+    // Counts before the rows change, as YARN does: undo() counts a later failure as an end.
     books.containerMetrics().begun(attempt.getQueue().getMetrics(), attempt.getUser(),
         node.getPartition(), container.getNodeLabelExpression(),
         container.getContainer().getResource(), type);
@@ -274,7 +274,7 @@ final class ContainerCommit {
     return rowCount == 2 ? NodeType.RACK_LOCAL : NodeType.OFF_SWITCH;
   }
 
-  /** Takes a container out of YARN's books that could not be entered into all of them. */
+  /** Removes a container that could not be entered into all of YARN's books. */
   void undo(HeddleAppAttempt attempt, HeddleNode node, RMContainer container) {
     try {
       ContainerId id = container.getContainerId();

@@ -15,7 +15,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.constraint.Alloca
 
 /**
  * The ResourceManager's context as its containers use it. A container reads one property of
- * yarn-site.xml three times in its life, by parsing its text; here that is one look at a field.
+ * yarn-site.xml three times in its life. YARN parses the text each time; here it is parsed once.
  */
 final class ContainerContext extends RMContextImpl {
   private final RMContext context;
@@ -26,7 +26,7 @@ final class ContainerContext extends RMContextImpl {
     this.conf = new Parsed(context);
   }
 
-  /** The ResourceManager's configuration, with that property parsed. */
+  /** The ResourceManager's configuration, with {@link #KEY} parsed once. */
   private static final class Parsed extends Configuration {
     private static final String KEY =
         YarnConfiguration.APPLICATION_HISTORY_SAVE_NON_AM_CONTAINER_META_INFO;

@@ -93,10 +93,10 @@ final class ContainerMetrics {
     return sum;
   }
 
-  /** Counts all sums now. A sum that cannot be counted does not keep others from it. */
+  /** Counts all sums now. A sum that fails does not stop the others. */
   void count() {
     int count = used;
-    // Before a failure of YARN's: nothing is counted again.
+    // Reset first, so that a failure in YARN counts no sum twice.
     used = 0;
     for (int i = 0; i < count; i++) {
       Sum sum = sums.get(i);

@@ -51,7 +51,7 @@ final class ContainerTokens {
     }
   }
 
-  /** Gives access to the way in which Hadoop makes keys of bytes. */
+  /** Exposes Hadoop's protected method that makes a key from bytes. */
   private abstract static class Keys extends SecretManager<ContainerTokenIdentifier> {
     static SecretKey of(byte[] bytes) {
       return createSecretKey(bytes);
@@ -81,8 +81,9 @@ final class ContainerTokens {
   }
 
   /**
-   * Takes those containers off a list whose tokens can be made, and tells them that their AM has
-   * them. The others stay for the AM's next heartbeat. Called with the attempt's write lock.
+   * Removes containers from a list as it makes their tokens, and tells them that their AM has them.
+   * A container whose token fails stays for the AM's next heartbeat. Called with the attempt's
+   * write lock.
    */
   List<Container> pull(List<RMContainer> fresh, HeddleAppAttempt attempt) {
     RMApp app = rmContext.getRMApps().get(attempt.getApplicationId());

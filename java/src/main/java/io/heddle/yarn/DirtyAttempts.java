@@ -5,7 +5,7 @@ import java.util.Arrays;
 
 /**
  * The list of attempts with changes to tell the engine. AM heartbeats add to it, and the scheduler
- * thread empties it. Each attempt is on it at most once.
+ * thread empties it. Each attempt is on it once; a replay may list it again, which does no harm.
  *
  * <p>The monitor is the last in the lock order and is held for a few instructions.
  */
@@ -14,7 +14,7 @@ final class DirtyAttempts {
   private HeddleAppAttempt[] spare = new HeddleAppAttempt[64];
   private volatile int size;
 
-  /** Adds an attempt, which itself ensures that it is added once. */
+  /** Adds an attempt; the attempt itself avoids adding itself twice. */
   synchronized void add(HeddleAppAttempt attempt) {
     if (size == waiting.length) {
       waiting = Arrays.copyOf(waiting, size * 2);

@@ -45,14 +45,14 @@ final class EngineAudit {
   private static final Logger LOG = LoggerFactory.getLogger(EngineAudit.class);
   private static final long AT_ONCE = Long.MIN_VALUE;
 
-  /** One disagreement of the two books. */
+  /** One difference between the two books. */
   private static final class Difference {
     final String what;
     final int id;
     final boolean ofNode;
     final String text;
 
-    /** Reads a row of the library's. */
+    /** Reads a row of the library's answer. */
     Difference(JsonNode row) {
       what = row.path(0).asText();
       ofNode = row.path(1).asBoolean();

@@ -62,12 +62,11 @@ final class EngineBooks {
     return pendingSizes;
   }
 
-  /** Returns the maker of tokens. */
   ContainerTokens tokens() {
     return tokens;
   }
 
-  /** Returns the counts of containers that the queues' metrics lack. */
+  /** Returns the counts of containers that are not yet in the queues' metrics. */
   ContainerMetrics containerMetrics() {
     return containerMetrics;
   }
@@ -198,8 +197,10 @@ final class EngineBooks {
 
   /** Removes the job of an application that ended. */
   void jobRemoved(HeddleJob job) {
-    engine.out().jobRemoved(job.id());
-    engine.out().muteJob(job.id(), false);
+    if (!heldBack.remove(job)) {
+      engine.out().jobRemoved(job.id());
+      engine.out().muteJob(job.id(), false);
+    }
     jobs.remove(job.id());
     jobsByApplication.remove(job.applicationId());
     jobNames.removed(job);
@@ -252,7 +253,7 @@ final class EngineBooks {
     engine.wake();
   }
 
-  /** Returns whether a live container belongs into the engine's books. */
+  /** Returns whether a live container belongs in the engine's books. */
   boolean concernsEngine(HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
     // A decrease lists the container a second time, under the id of its temporary container.
     return container.getExecutionType() == ExecutionType.GUARANTEED
@@ -261,8 +262,8 @@ final class EngineBooks {
   }
 
   /**
-   * Returns the containers on a node that belong into the engine's books. The node's own list also
-   * has containers that ended and whose end it has not reported yet.
+   * Returns the containers on a node that belong in the engine's books. The node's own list also
+   * has ended containers whose end it has not reported yet.
    */
   List<RMContainer> known(HeddleNode node) {
     List<RMContainer> known = new ArrayList<>();

@@ -37,11 +37,7 @@ final class Evictions {
   private final Consumer<ContainerId> killer;
   private final List<Due> warned = new ArrayList<>();
 
-  /**
-   * Makes it.
-   *
-   * @param killer ends a container when its grace is over
-   */
+  /** Takes the function that kills a container at the end of its grace period. */
   Evictions(Consumer<ContainerId> killer) {
     this.killer = killer;
   }
@@ -66,8 +62,8 @@ final class Evictions {
   }
 
   /**
-   * Returns those of the marked containers that the AM has fetched. When warned, MapReduce's AM
-   * looks the container up in its own books, which lack those that it never fetched, and its own.
+   * Returns the marked containers that the AM has fetched. MapReduce's AM looks up a warned
+   * container in its own books, which lack its own container and those that it never fetched.
    */
   static Set<ContainerId> knownToMaster(
       Set<ContainerId> marked, Map<ContainerId, RMContainer> live) {

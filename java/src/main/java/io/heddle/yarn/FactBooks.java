@@ -58,7 +58,7 @@ final class FactBooks implements Fact.Listener {
   @Override
   public void output(WatchedJob watched, ContainerId id, long readBytes, long writtenBytes) {
     HeddleJob job = current(watched);
-    // The container has ended; the engine knows its own. One of an earlier attempt is none of them.
+    // The container has ended, so Java's books lack it. The engine ignores bytes it does not await.
     if (job != null && id.getApplicationAttemptId().getApplicationId().equals(
         watched.applicationId())) {
       engine.out().taskOutput(job.id(), ContainerKeys.of(id), readBytes, writtenBytes);

@@ -46,7 +46,7 @@ final class Failures extends SchedulerMetrics {
     return e.getCause() instanceof InterruptedException;
   }
 
-  /** Counts and logs an unexpected error. A ResourceManager's stop is none. */
+  /** Counts and logs an unexpected error, except an interruption by the ResourceManager's stop. */
   void caught(String what, Throwable e) {
     if (isStop(e)) {
       LOG.info("The ResourceManager stops in {}", what);

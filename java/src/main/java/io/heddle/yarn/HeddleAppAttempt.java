@@ -133,7 +133,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   void forgetSent() {
     writeLock.lock();
     try {
-      // It stays true if an earlier write failed.
+      // Makes touch() list it for sure, perhaps a second time.
       queued = false;
       blacklist.forgetSent();
       asks.forgetSent();

@@ -28,7 +28,7 @@ class HeddleContainer extends RMContainerImpl {
   // The rows that its grant lowered; null after the AM fetched it.
   private volatile ResourceRequest[] lowered;
 
-  /** A new container of an ask for a label. */
+  /** Makes a container for an ask; {@code label} is the ask's node label. */
   HeddleContainer(Container container, SchedulerRequestKey ask, String user, HeddleNode node,
       RMContext context, String label) {
     super(container, ask, container.getId().getApplicationAttemptId(), node.getNodeID(), user,
@@ -41,7 +41,6 @@ class HeddleContainer extends RMContainerImpl {
     return node;
   }
 
-  /** Sets the rows that its grant lowered. */
   void setLowered(ResourceRequest[] rows) {
     lowered = rows;
   }
@@ -73,7 +72,7 @@ class HeddleContainer extends RMContainerImpl {
     try {
       ContainerStates.machine(this).doTransition(event.getType(), event);
     } catch (InvalidStateTransitionException e) {
-      // Again, for what YARN says and does then. The state has not changed.
+      // YARN's own handler reports the invalid event. The state has not changed.
       super.handle(event);
     } finally {
       lock.unlock();

@@ -29,7 +29,7 @@ final class HeddleJob implements WatchedJob {
   private HeddleAppAttempt attempt;
   // Volatile: the pollers of its progress read it without the lock.
   private volatile JobHints hints;
-  // Its spending bounds, as the engine takes them. Null if only its queue's apply.
+  // Its spending bounds, in the engine's form; null if only its queue's bounds apply.
   private JsonNode bounds;
   // The last counters of its ApplicationMaster; null before the first.
   private JobCounters counters;
@@ -63,7 +63,6 @@ final class HeddleJob implements WatchedJob {
     return user;
   }
 
-  /** Returns the faults of this job. */
   FaultRecord faults() {
     return faults;
   }
@@ -139,7 +138,7 @@ final class HeddleJob implements WatchedJob {
     return hints != before;
   }
 
-  /** Returns its spending bounds; null if they are its queue's. */
+  /** Returns its spending bounds; null if only its queue's bounds apply. */
   JsonNode bounds() {
     return bounds;
   }

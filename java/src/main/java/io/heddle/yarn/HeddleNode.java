@@ -64,7 +64,6 @@ final class HeddleNode extends SchedulerNode {
     return id;
   }
 
-  /** Returns the faults of this node. */
   FaultRecord faults() {
     return faults;
   }
@@ -95,8 +94,8 @@ final class HeddleNode extends SchedulerNode {
   }
 
   /**
-   * Sets whether its label is one that is not exclusive: asks without a label may then have what
-   * those of its label leave.
+   * Sets whether its label is non-exclusive: asks without a label may then use what asks for its
+   * label leave.
    */
   void setLends(boolean lends) {
     this.lends = lends;

@@ -68,8 +68,8 @@ import org.slf4j.LoggerFactory;
  * <table>
  * <caption>Lock order</caption>
  * <tr><th>Lock</th><th>Guards</th><th>Taken by</th></tr>
- * <tr><td>the scheduler's write lock</td><td>the engine, its frames and tables, nodes and jobs; all
- *   native calls</td><td>events, completions, tick, submissions, moves, reload</td></tr>
+ * <tr><td>the scheduler's write lock</td><td>the engine's frames and tables, nodes and jobs; native
+ *   calls that send frames</td><td>events, completions, tick, submissions, moves, reload</td></tr>
  * <tr><td>an attempt's write lock</td><td>its asks, its containers, and their changes that the
  *   engine has not been told yet</td><td>AM heartbeats, commits</td></tr>
  * <tr><td>AppSchedulingInfo's, the placement allocator's</td><td>YARN's books of asks</td>
@@ -243,7 +243,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
    */
   @Override
   public void reinitialize(Configuration configuration, RMContext context) throws IOException {
-    // Reads yarn-site.xml again, which may have changed. What may refuse it goes first.
+    // Reads yarn-site.xml again, which may have changed. Steps that may refuse it go first.
     Configuration site = new Configuration(configuration);
     site.reloadConfiguration();
     super.reinitialize(MonitorConf.without(configuration), context);
@@ -342,7 +342,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         RMContainerEventType.KILL);
   }
 
-  /** Tells the reports the new capacity, of which they compute fractions. */
+  /** Tells the reports the cluster's new capacity, because they show fractions of it. */
   private void clusterChanged() {
     reports.setCluster(getClusterResource(), getMaximumResourceCapability());
     updateAvailable();
@@ -374,7 +374,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       RMContainer container, ContainerStatus status, RMContainerEventType event) {
     try {
       if (ContainerEvents.isSettled(container)) {
-        // All that the superclass adds is for reservations and for asking again.
+        // The superclass only adds work for reservations and for asking again.
         completedContainerInternal(container, status, event);
       } else {
         super.completedContainer(container, status, event);

@@ -20,13 +20,13 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 /**
  * Maps the engine's numbers of jobs and nodes to names, for answers over HTTP. A job has YARN's id,
  * its user and its name; a node has YARN's id. A job or node that is put aside also has the reason,
- * as the engine does not know it. Web threads read without the scheduler's lock: before the engine
- * answers, a job may have ended and its number been reused.
+ * because the engine does not know it. Web threads read without the scheduler's lock: before the
+ * engine answers, a job may have ended and its number been reused.
  */
 final class JobNames implements ApiHandler.Names {
   /** Longest name in an answer: submitters choose names of any length. */
   private static final int NAME_CHARS_MAX = 200;
-  private static final Pattern NUMBERED = Pattern.compile("\\b(job|node)#(\\d+)");
+  private static final Pattern NUMBERED = Pattern.compile("\\b(job|node)#(\\d{1,9})\\b");
 
   private final RMContext rmContext;
   private final ConcurrentNavigableMap<Integer, HeddleJob> jobs = new ConcurrentSkipListMap<>();
@@ -118,7 +118,7 @@ final class JobNames implements ApiHandler.Names {
     return names;
   }
 
-  /** A sum over all that a row has: nothing has to note what changes. */
+  /** Hashes all rows, so that no caller has to report a change. */
   @Override
   public String nodesMark() {
     long mark = 0;

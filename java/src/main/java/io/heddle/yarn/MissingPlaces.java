@@ -38,7 +38,6 @@ final class MissingPlaces {
     }
   }
 
-  /** Returns the number of places. */
   int size() {
     return attempts.size();
   }

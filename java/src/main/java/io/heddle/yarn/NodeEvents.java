@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  * because these events race with decommissioning.
  */
 final class NodeEvents {
-  /** Whether to tell the engine how much of nodes others use. */
+  /** Whether to tell the engine how much of a node processes outside YARN use. */
   static final String LOAD_PROPERTY = "heddle.node-load.enable";
 
   private static final Logger LOG = LoggerFactory.getLogger(NodeEvents.class);
@@ -66,7 +66,7 @@ final class NodeEvents {
     return node.getState() == NodeState.RUNNING;
   }
 
-  /** Sets the root queue's metrics of what is free. */
+  /** Sets the free resources in the root queue's metrics. */
   void showAvailable(QueueMetrics root) {
     root.setAvailableResourcesToQueue(
         Resources.subtract(unlabelled(), root.getAllocatedResources()));
@@ -91,7 +91,7 @@ final class NodeEvents {
     try {
       add(rmNode, node);
     } catch (RuntimeException e) {
-      // Removes the node entirely: a half added one would pass for a whole one.
+      // Removes the node entirely: a node added by half would pass for a whole one.
       if (books.node(rmNode.getNodeID()) == node) {
         books.nodeRemoved(node);
       }
@@ -235,7 +235,7 @@ final class NodeEvents {
     refreshPartitions(touched);
   }
 
-  /** Returns whether a node's label is one that is not exclusive. */
+  /** Returns whether a node's label is non-exclusive. */
   private boolean lends(HeddleNode node) {
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
     try {

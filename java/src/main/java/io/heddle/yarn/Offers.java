@@ -20,23 +20,23 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 /**
  * Asks the engine for grants at the moment when an AM asks, not only when a node reports. The
  * engine chooses the nodes and decides as on their reports. The AM waits for the scheduler's lock
- * only as long as an event takes: while a thread keeps it for longer, or many AMs ask, its ask is
- * served at a report.
+ * only as long as an event takes. If a thread keeps the lock for longer, or many AMs ask, a node's
+ * report serves the ask.
  */
 final class Offers {
   static final String PROPERTY = "heddle.immediate-grants.enable";
 
-  /** An AM's thread is its own, so it may wait for an event to end. */
+  /** The longest wait of an AM's thread, which is its own and may wait for an event to end. */
   private static final int LOCK_WAIT_MS = 50;
   /**
-   * The ask for an ApplicationMaster often comes while the event that began the attempt ends. The
-   * ResourceManager's dispatcher asks, and all of its events wait meanwhile.
+   * The longest wait of the ResourceManager's dispatcher, which asks for ApplicationMasters; all of
+   * its events wait meanwhile. Such an ask often comes while the event that began the attempt ends.
    */
   private static final int MASTER_LOCK_WAIT_MS = 5;
-  /** Most AMs that wait for the lock: reports wait behind them. */
+  /** Largest number of AMs that wait for the lock: reports wait behind them. */
   private static final int WAITING_MAX = 8;
   /**
-   * An ask is tried for each of these, and after a pause {@link #BURST} at once: on a busy cluster
+   * Admits one ask in this time, and after a pause {@link #BURST} at once: on a busy cluster
    * reports do less work for each container.
    */
   private static final int ASK_MS = 10;
@@ -55,7 +55,7 @@ final class Offers {
   private final RMContext rmContext;
   private final HeddleScheduler scheduler;
   private final AtomicInteger waiting = new AtomicInteger();
-  // When the asks that were tried are paid for, at one for each ASK_MS; written with the lock held.
+  // The time until which tried asks are paid for, each with ASK_MS; written with the lock held.
   private volatile long paidMs = Long.MIN_VALUE / 2;
   // Nodes that reported other room than the engine knows while no job waited; guarded by the
   // scheduler's write lock.
@@ -76,7 +76,7 @@ final class Offers {
 
   /**
    * Returns whether rows ask for more than before. AMs repeat what they still want, and lower it
-   * with every container: the room for that is found at reports.
+   * with every container: reports find the room for that.
    */
   boolean concern(HeddleAppAttempt attempt, List<ResourceRequest> rows) {
     for (int i = 0; on && i < rows.size(); i++) {
@@ -144,8 +144,8 @@ final class Offers {
       return;
     }
     try {
-      // Others may have been tried while it waited. An engine that was lost is replaced at reports
-      // and ticks: that replays all books.
+      // Others may have been tried while it waited. Only reports and ticks replace a lost engine,
+      // because that replays all books.
       if (!admits(nowMs) || attempt.isStopped() || attempt.job().faults().aside() != null
           || waitsForNodes() || !engine.up()) {
         return;
@@ -160,7 +160,7 @@ final class Offers {
           break;
         }
       }
-      // No event follows that would: the cluster may be idle otherwise.
+      // On an idle cluster no event follows that would do it.
       scheduler.updateAvailable();
     } catch (Throwable e) {
       // The asks are in the books: a report serves them.

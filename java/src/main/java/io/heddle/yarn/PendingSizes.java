@@ -76,7 +76,6 @@ final class PendingSizes {
     }
   }
 
-  /** Returns how many sizes there are. */
   int count() {
     return sizes.size();
   }

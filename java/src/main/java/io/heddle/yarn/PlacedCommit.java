@@ -84,7 +84,7 @@ final class PlacedCommit {
     return books.node(node.getNodeID()) == node && node.faults().aside() == null;
   }
 
-  /** Returns what Java's books know against it, or null. */
+  /** Returns why Java's books refuse the request on this node, or null. */
   private String whyNot(HeddleAppAttempt attempt, SchedulingRequest request, HeddleNode node) {
     if (!resources.fits(request.getResourceSizing().getResources(),
         node.getUnallocatedResource())) {
@@ -107,7 +107,7 @@ final class PlacedCommit {
     }
   }
 
-  /** Asks the engine, then enters the container into all books; returns why not, or null. */
+  /** Asks the engine, then enters the container into all books. Returns null, or why it failed. */
   private String start(HeddleAppAttempt attempt, SchedulingRequest request, HeddleNode node) {
     RMContainerImpl container = container(attempt, request, node);
     ContainerId id = container.getContainerId();
@@ -125,7 +125,7 @@ final class PlacedCommit {
     try {
       commit.enter(attempt, node, container, () -> count(attempt, node, container));
       return null;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | LinkageError e) {
       LOG.error("Cannot start {} on {}; it is taken back", id, node.getNodeID(), e);
       commit.undo(attempt, node, container);
       engine.out().containerCompleted(
@@ -152,7 +152,7 @@ final class PlacedCommit {
     return rmContainer;
   }
 
-  /** Counts it in the metrics, where YARN also counts an ask less: the processor counted none. */
+  /** Counts a container in the metrics. YARN's call subtracts a pending ask, so adds one first. */
   private static void count(
       HeddleAppAttempt attempt, HeddleNode node, RMContainerImpl container) {
     attempt.getQueue().getMetrics().incrPendingResources(node.getPartition(), attempt.getUser(), 1,

@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Puts a job or node aside that makes the engine fail repeatedly, so that the others are still
+ * Puts aside a job or node that makes the engine fail repeatedly, so that the others are still
  * scheduled. The first failure at a job or node rebuilds the engine. The second within
  * {@link FaultRecord#SUSPICION_MS} puts it aside: it is removed from the engine, and its later
  * events are muted. Its containers stay in YARN's books.
@@ -40,7 +40,7 @@ final class Quarantine {
   private final EngineBooks books;
   private final Failures failures;
   private final List<HeddleJob> jobs = new ArrayList<>();
-  // When the last search was: the next one waits for SUSPICION_MS.
+  // Has the time of the last search: the next one waits for SUSPICION_MS.
   private final FaultRecord searched = new FaultRecord();
   private int unknown;
   private boolean probing;
@@ -91,7 +91,7 @@ final class Quarantine {
     }
     failures.count(Failures.Kind.JOB_PUT_ASIDE);
     LOG.error("{} of user {} in queue {} is put aside: the scheduler failed again because of it."
-        + " It gets no more containers; those that it has go on. Everything else is scheduled."
+        + " It gets no more containers; its containers go on. All other jobs are scheduled."
         + " Kill it, or run `yarn rmadmin -refreshQueues` to try it again. Cause: {}",
         job.applicationId(), job.user(), job.queue(), cause);
     books.withdraw(job);

@@ -19,7 +19,7 @@ abstract class SchedulerMetrics implements MetricsSource {
     this.description = description;
   }
 
-  /** Registers the record with Hadoop's metrics system. A failure is logged, no more. */
+  /** Registers the record with Hadoop's metrics system. Only logs a failure. */
   final void register() {
     try {
       DefaultMetricsSystem.instance().register(name, description, this);

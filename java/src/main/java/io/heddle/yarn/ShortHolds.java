@@ -5,7 +5,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Runs long work in parts, and lets others have the lock in between. */
 final class ShortHolds {
-  /** Only after a part that took longer does anybody wait. */
+  /** A part that took longer is followed by a pause. */
   private static final long LONG_NANOS = 1_000_000;
   private static final long PAUSE_NANOS = 100_000;
 
@@ -21,7 +21,7 @@ final class ShortHolds {
       lock.unlock();
     }
     if (System.nanoTime() - begun > LONG_NANOS) {
-      // YARN's lock is not fair: taken again at once, it would pass by those who wait.
+      // YARN's lock is not fair: this thread would take it again before threads that wait.
       LockSupport.parkNanos(PAUSE_NANOS);
     }
   }

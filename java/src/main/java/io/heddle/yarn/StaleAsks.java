@@ -8,8 +8,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 /**
  * Subtracts from an AM's counts the containers that it has not fetched yet. An AM's counts are
  * absolute and were computed before it saw those containers, so YARN would grant them twice: a
- * MapReduce job would get too many at the end of every wave. Host and rack rows are lowered too, as
- * they cannot exceed their ask.
+ * MapReduce job would get too many at the end of every wave. Host and rack rows are lowered too,
+ * because they cannot exceed their ask.
  */
 final class StaleAsks {
   private StaleAsks() {}

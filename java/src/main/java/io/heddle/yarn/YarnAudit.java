@@ -62,7 +62,7 @@ final class YarnAudit {
     }
   }
 
-  /** Repairs a job that ended in YARN, and completes containers on unknown nodes. */
+  /** Removes a job that ended in YARN, and completes containers on unknown nodes. */
   void compare(HeddleJob job) {
     RMApp app = rmContext.getRMApps().get(job.applicationId());
     if (app == null || app.getState() == RMAppState.FINISHED

@@ -83,6 +83,13 @@ public class ExplainTest {
       MockAM first = cluster.launch(cluster.submit("alice", "root.a"), node);
       RMApp second = cluster.submit("alice", "root.a");
       cluster.heartbeat();
+      for (ApplicationId id : new ApplicationId[] {
+          first.getApplicationAttemptId().getApplicationId(), second.getApplicationId()}) {
+        JsonNode predicted = SetupJson.read(cluster.scheduler.predict(id)).path("jobs");
+        assertEquals(predicted.toString(), 1, predicted.size());
+        JsonNode job = SetupJson.read(cluster.scheduler.describe(id));
+        assertEquals(job.path("job"), predicted.get(0).path("job"));
+      }
       String said = "waits: queue `root.a` runs 1 of 1 jobs (max_running_jobs), and it is the next;"
           + " with max_running_jobs of queue `root.a` at 2 it would run";
       await(cluster, second, said::equals);

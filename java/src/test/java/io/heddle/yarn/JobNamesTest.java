@@ -55,6 +55,14 @@ public class JobNamesTest {
     assertEquals("bob", names.of("/heddle/v1/jobs").get(0).get(2).asText());
   }
 
+  /** Names of queues may look like jobs, with more digits than any number has. */
+  @Test
+  public void aSentenceNamesApplicationsAndLeavesWhatOnlyLooksLikeThem() {
+    job(6, "alice");
+    assertEquals("application_17_0007 waits in `root.job#99999999999`; job#7, job#6x",
+        names.named("job#6 waits in `root.job#99999999999`; job#7, job#6x"));
+  }
+
   @Test
   public void aListHasAllAndAnAnswerThoseThatItMayMention() {
     for (int number = 0; number < 1_000; number++) {

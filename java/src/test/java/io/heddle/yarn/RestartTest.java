@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
@@ -113,6 +114,21 @@ public class RestartTest {
         String waited = next.scheduler.describe(waits.getApplicationId());
         assertTrue(waited, waited.contains("\"runnable\":false"));
       }
+    }
+  }
+
+  /** Its number may be another application's by the time of the tick that tells the engine. */
+  @Test
+  public void anApplicationThatEndsBeforeTheFirstTickIsNotTold() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      cluster.submit("alice", "root.a");
+      EngineBooks books = cluster.scheduler.inspection().books();
+      HeddleJob job = new HeddleJob(ApplicationId.newInstance(17, 1),
+          cluster.scheduler.queues.leaf("root.a"), "alice", 0, 0, 0, 0, null);
+      books.jobAdded(job, true);
+      books.jobRemoved(job);
+      cluster.tick();
+      cluster.assertBooksEqual();
     }
   }
 

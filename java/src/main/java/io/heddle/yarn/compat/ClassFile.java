@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a class file declares and refers to; its parts have the names of the Java Virtual Machine
+ * The declarations and references of a class file, named as in the Java Virtual Machine
  * Specification, chapter 4. Loads no class: a library that only other parts of Hadoop need may be
  * absent.
  *
@@ -77,7 +77,7 @@ final class ClassFile {
     readMembers("");
   }
 
-  // Not Hadoop's Guava, as elsewhere: a Hadoop may lack it, which is for the check to say.
+  // Does not use Hadoop's Guava, because a Hadoop may lack it and this check must report that.
   private static byte[] allOf(InputStream in) throws IOException {
     ByteArrayOutputStream all = new ByteArrayOutputStream(1 << 14);
     byte[] part = new byte[1 << 13];
@@ -141,7 +141,7 @@ final class ClassFile {
     return text(link(constant, 0));
   }
 
-  /** The classes that it names, with slashes; no arrays. */
+  /** Returns the classes that it names, with slashes; no arrays. */
   List<String> classes() {
     List<String> found = new ArrayList<>();
     for (int i = 1; i < constants.length; i++) {
@@ -152,7 +152,7 @@ final class ClassFile {
     return found;
   }
 
-  /** The fields and methods that it uses. */
+  /** Returns the fields and methods that it uses. */
   List<Reference> references() {
     List<Reference> found = new ArrayList<>();
     for (int i = 1; i < constants.length; i++) {

@@ -119,7 +119,7 @@ public final class Compat {
     return null;
   }
 
-  /** Returns what has no known form; all is looked up by now, in the static initializers above. */
+  /** Returns the members without a known form; the static initializers above looked up all. */
   static Set<String> missing() {
     return MISSING;
   }
@@ -198,8 +198,8 @@ public final class Compat {
   }
 
   /**
-   * Whether the ResourceManager's REST writes empty maps: with Jersey 1, whose filter its own web
-   * filter is then; the library of 3.5.0 leaves them out.
+   * Whether the ResourceManager's REST writes empty maps. It does with Jersey 1, whose filter its
+   * own web filter extends; the library of 3.5.0 leaves them out.
    */
   public static boolean writesEmptyMaps() {
     Class<?> filter = webClass("RMWebAppFilter");

@@ -18,18 +18,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks up every class and member that Heddle uses in the Hadoop that runs it, a vendor's build
- * perhaps, before the scheduler starts. Else a heartbeat would fail with NoSuchMethodError hours
+ * Looks up every class and member that Heddle uses in the Hadoop that runs it, perhaps a vendor's
+ * build, before the scheduler starts. Else a heartbeat could fail with NoSuchMethodError hours
  * later.
  *
- * <p>What Heddle uses is in its class files, so there is no list that could be out of date. They
- * are followed from one class to those that it names. Exempt is what {@link Compat} looks up by
- * name.
+ * <p>Heddle's class files name all that it uses, so there is no list that could be out of date. The
+ * check follows each class to those that it names. Members that {@link Compat} looks up by name are
+ * exempt.
  */
 public final class LinkCheck {
   private static final Logger LOG = LoggerFactory.getLogger(LinkCheck.class);
   private static final String TESTED = "3.3.6, 3.4.3 and 3.5.0";
-  /** In yarn-site.xml; false is the way round a refusal for what no feature in use needs. */
+  /** In yarn-site.xml; false starts Heddle in spite of missing members. */
   public static final String PROPERTY = "heddle.link-check.enable";
   private static final boolean ON_TESTED = isTested(YarnVersionInfo.getVersion());
   private static final String OURS = "io/heddle/";
@@ -158,7 +158,7 @@ public final class LinkCheck {
     }
   }
 
-  /** Adds a member that a class, or the ancestor of ours that is Hadoop's, does not have. */
+  /** Adds a missing member of a class, or for a class of ours of its nearest Hadoop ancestor. */
   private void addMember(String name, String key) throws IOException {
     ClassFile file = file(name);
     if (file == null) {
@@ -190,7 +190,7 @@ public final class LinkCheck {
     return false;
   }
 
-  /** Finds methods that a class of ours must have for this Hadoop, or may not have. */
+  /** Finds methods that a class of ours lacks for this Hadoop, or has although they are final. */
   private void checkInherited(String name, ClassFile file) throws IOException {
     Map<String, String> open = new HashMap<>();
     Set<String> done = new HashSet<>();

@@ -18,16 +18,16 @@ import org.apache.hadoop.yarn.webapp.dao.QueueConfigInfo;
 import org.apache.hadoop.yarn.webapp.dao.SchedConfUpdateInfo;
 
 /**
- * Where the properties of the Capacity Scheduler come from: capacity-scheduler.xml, or one of
- * YARN's stores, whose content the REST API about the scheduler's configuration changes. A store
- * takes the file over once, when it is empty.
+ * The source of the Capacity Scheduler's properties: capacity-scheduler.xml, or one of YARN's
+ * stores, whose content the REST API about the scheduler's configuration changes. A store takes the
+ * file over once, when it is empty.
  */
 public final class CapacitySource implements Closeable {
   private static final String STORE = YarnConfiguration.SCHEDULER_CONFIGURATION_STORE_CLASS;
 
   private final ConfigurationProvider files;
   private final MutableCSConfigurationProvider store;
-  // A change to check: read instead of the store. Null: the store is read.
+  // The properties to check, read instead of the store; null to read the store.
   private final Configuration changed;
   private final String name;
 
@@ -83,7 +83,7 @@ public final class CapacitySource implements Closeable {
   }
 
   /**
-   * Returns the properties of the store after a change, which is not made.
+   * Returns the properties that the store would have after a change. Does not make the change.
    *
    * @param change as the library read it
    * @throws IOException if YARN refuses the change
@@ -121,7 +121,7 @@ public final class CapacitySource implements Closeable {
   /**
    * Returns a configuration with the scheduler's properties.
    *
-   * @param read gets the name and the text of the file, for its lines
+   * @param read gets the name and the text of the file, so that messages can name lines
    */
   Configuration over(Configuration conf, ArrayNode read) throws IOException {
     Configuration all = over(conf);

@@ -20,12 +20,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings heddle.json, a stock scheduler's file and the allocations file into force: at the start,
- * when an administrator asks for it, and the files that are followed whenever they have changed. A
- * wrong file changes nothing.
+ * Brings heddle.json, a stock scheduler's file and the allocations file into force at the start and
+ * when an administrator asks for it; followed files also whenever they have changed. A wrong file
+ * changes nothing.
  *
- * <p>Followed files are looked at by a daemon thread of its own, as a file system may hang; the
- * scheduler's lock is taken only for what has changed.
+ * <p>A daemon thread of its own looks at followed files, because a file system may hang. It takes
+ * the scheduler's lock only for a file that has changed.
  */
 public final class ConfigControl {
   private static final Logger LOG = LoggerFactory.getLogger(ConfigControl.class);
@@ -37,13 +37,13 @@ public final class ConfigControl {
   private final Names names;
   private final Lock lock;
   private final ScheduledThreadPoolExecutor clock;
-  // Held from the reading of the files to the end of a reload: what another call has read before
-  // must not come into force after it. Taken before the scheduler's lock.
+  // Held from the reading of the files to the end of a reload, so that no older reading comes into
+  // force after a newer one. Taken before the scheduler's lock.
   private final Object reloading = new Object();
-  // Replaced with the lock held; otherwise of the looking thread alone.
+  // Replaced with the scheduler's lock held; any thread may read them.
   private volatile ConfigFile config;
   private volatile FollowedFile pools;
-  // Whether the log has that the shadow was dropped; of the looking thread alone.
+  // Whether the log has that the shadow was dropped; used by the looking thread only.
   private boolean shadowTold;
 
   /** Takes over the text of a file that has changed. */
@@ -76,8 +76,8 @@ public final class ConfigControl {
   }
 
   /**
-   * Makes the engine, with the lock held. A wrong allocations file does not keep the cluster
-   * without a ResourceManager: the rest holds alone until the file is right.
+   * Makes the engine; called with the scheduler's lock held. A wrong allocations file does not stop
+   * the ResourceManager's start: the rest is in force without it until it is right.
    *
    * @throws IOException if heddle.json or what is below it is wrong, with the file, the key and
    *     what was expected
@@ -104,7 +104,7 @@ public final class ConfigControl {
     cast(ShadowFiles.read(conf));
   }
 
-  /** Begins or ends a shadow, with the lock held. A wrong candidate is said, and harms nothing. */
+  /** Begins or ends a shadow, with the lock held. A wrong candidate is only reported. */
   private void cast(ShadowFiles shadow) {
     if (shadow == null) {
       engine.cast(null, null, null);
@@ -169,15 +169,16 @@ public final class ConfigControl {
   }
 
   /**
-   * Reads the configuration and takes nothing over.
+   * Reads the configuration and takes nothing over. The engine does not check the result, and the
+   * allocations file is not read; {@link #reload} may refuse it for those.
    *
-   * @throws IOException if {@link #reload} would refuse it
+   * @throws IOException if the library refuses it
    */
   public void check(Configuration conf, CapacitySource capacity) throws IOException {
     config.again(conf, capacity);
   }
 
-  /** Reads a file at once; one that has gone since it was read still holds as it was. */
+  /** Reads a file at once; if the file in force cannot be read again, returns its last text. */
   private String textOf(FollowedFile next) throws IOException {
     FollowedFile before = pools;
     try {
@@ -246,9 +247,9 @@ public final class ConfigControl {
     JsonNode status = engine.shadow();
     boolean dropped = status.path("state").asText().equals("dropped");
     if (dropped && !shadowTold) {
-      LOG.error("{}: the shadow was dropped: {}. Scheduling is not affected. Another text of the"
-          + " file and -refreshQueues begin another one", status.path("name").asText(),
-          status.path("why").asText());
+      LOG.error("{}: the shadow was dropped: {}. Scheduling is not affected. To begin another"
+          + " one, change the file and run `yarn rmadmin -refreshQueues`",
+          status.path("name").asText(), status.path("why").asText());
     }
     shadowTold = dropped;
   }
@@ -297,7 +298,7 @@ public final class ConfigControl {
     }
   }
 
-  /** With the lock held. */
+  /** Takes over another text of the allocations file; called with the lock held. */
   private void takePools(FollowedFile current, String text) {
     Allocations last = engine.config().allocations();
     if (last != null && last.text().equals(text)) {
@@ -317,7 +318,7 @@ public final class ConfigControl {
     }
   }
 
-  /** A text was refused, or the engine was lost while it read it; then it is tried again. */
+  /** Reports a refused text, or has it tried again if the engine was lost while it read it. */
   private void refuse(FollowedFile file, String text, Exception e) {
     if (engine.up()) {
       complain(file, text, e.getMessage());
@@ -326,7 +327,7 @@ public final class ConfigControl {
     }
   }
 
-  /** Nothing is wrong any more; logs the warnings of a text that is new. */
+  /** Clears the complaint about a file; logs the warnings of a new text. */
   private void inForce(FollowedFile from, Allocations read) {
     from.isNews("");
     if (read == null) {
@@ -338,13 +339,13 @@ public final class ConfigControl {
     }
   }
 
-  /** Says once of each content what is wrong with it, and once that there is none. */
+  /** Logs a problem once for each content of the file, or once if it cannot be read. */
   private void complain(FollowedFile with, String text, String problem) {
     if (!with.isNews(problem + '\n' + text)) {
       return;
     }
     String name = with.name();
-    LOG.error("{} (what is in force stays; the file is looked at again every {} s)",
+    LOG.error("{} (the configuration in force stays; the file is checked every {} s)",
         problem.startsWith(name) ? problem : name + ": " + problem, LOOK_MS / 1000);
   }
 }

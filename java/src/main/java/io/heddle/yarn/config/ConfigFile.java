@@ -39,7 +39,7 @@ public final class ConfigFile {
 
   private static final String RESOURCE = "heddle.json";
 
-  // The texts, as the library reads them again when one of them has changed.
+  // The texts: the library reads all of them again when one has changed.
   private final ObjectNode found;
   private final JsonNode answer;
   private final FollowedFile fair;
@@ -106,7 +106,7 @@ public final class ConfigFile {
     return below;
   }
 
-  /** Returns how amounts are compared and rounded: as the Capacity Scheduler does with its file. */
+  /** Returns how amounts are compared and rounded: by memory alone if Capacity's file says so. */
   public ResourceCalculator calculator() {
     return answer.path("memory_only").asBoolean()
         ? new DefaultResourceCalculator() : new DominantResourceCalculator();
@@ -172,8 +172,8 @@ public final class ConfigFile {
    * Reads the configuration again. The Fair Scheduler's file stays where it was found: at a
    * refresh YARN gives a configuration that knows no file systems.
    *
-   * @throws IOException as {@link #read}, and if there was a file, Heddle's or stock's, and none is
-   *     named any more: a property that got lost must not turn a cluster over to the defaults
+   * @throws IOException as {@link #read}, and if there was a file, Heddle's or stock's, and no file
+   *     is named any more: a lost property must not put the defaults into force
    */
   ConfigFile again(Configuration conf, CapacitySource capacity) throws IOException {
     ConfigFile next = read(conf, capacity, fair);
@@ -266,7 +266,7 @@ public final class ConfigFile {
   }
 
   /**
-   * As {@link #milliseconds}, of something that is done again and again.
+   * Reads an interval, like {@link #milliseconds}.
    *
    * @throws YarnRuntimeException if it is no number above 0, with its name
    */

@@ -14,9 +14,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 
 /**
- * A file that is followed, such as the allocations file: its place, and its state when the library
- * read it last. The library tells whether it has changed and settled, and reads it if it is on
- * this machine.
+ * A followed file, such as the allocations file: its place, and its state when the library read it
+ * last. The library tells whether it has changed and settled, and reads it if it is on this
+ * machine.
  *
  * <p>Its monitor is held while the file is read.
  */
@@ -126,12 +126,12 @@ final class FollowedFile {
     }
   }
 
-  /** The text that was read last was not used: it counts as changed. */
+  /** Makes the text that was read last count as changed, because it was not used. */
   synchronized void again() {
     ((ObjectNode) state).remove("read");
   }
 
-  /** Returns whether this is not what was said last about the file; empty for no complaint. */
+  /** Returns whether a complaint differs from the last about the file; empty for none. */
   synchronized boolean isNews(String complaintNow) {
     boolean news = !complaintNow.equals(complaint);
     complaint = complaintNow;

@@ -11,7 +11,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes the monitors out of a configuration that work with the Capacity Scheduler only: they throw
+ * Removes from a configuration the monitors that work with the Capacity Scheduler only. They throw
  * when they meet another scheduler, and the ResourceManager would not start. Generic ones stay.
  */
 public final class MonitorConf {

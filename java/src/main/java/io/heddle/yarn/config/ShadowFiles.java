@@ -5,9 +5,9 @@ import org.apache.hadoop.conf.Configuration;
 
 /** The files of a shadow's candidate as they were read, without the scheduler's lock. */
 final class ShadowFiles {
-  /** Of the file, for messages. */
+  /** The name of the file, for messages. */
   final String name;
-  /** Null if it cannot be read. */
+  /** The candidate's configuration; null if it cannot be read. */
   final ConfigFile config;
   /** The file of pools that it names, if any, and its text. */
   final FollowedFile pools;

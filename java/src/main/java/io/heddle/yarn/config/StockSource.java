@@ -22,8 +22,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairSchedule
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
- * Finds what a stock scheduler would read, where it would find it: the Fair Scheduler's file, or
- * the properties of the Capacity Scheduler. The library translates it.
+ * Finds the configuration that a stock scheduler would read, in the same place: the Fair
+ * Scheduler's file, or the properties of the Capacity Scheduler. The library translates it.
  */
 public final class StockSource {
   /** Which scheduler's file queues come from: {@code heddle}, {@code fair}, {@code capacity}. */
@@ -68,8 +68,8 @@ public final class StockSource {
   }
 
   /**
-   * Returns the amount to whose multiples asks are rounded up: the Fair Scheduler's increments
-   * with its file, else the smallest container, as the Capacity Scheduler does.
+   * Returns the increment; asks are rounded up to multiples of it. It is the Fair Scheduler's with
+   * that scheduler's file, else the smallest container, as with the Capacity Scheduler.
    */
   public static Resource increment(Configuration conf, Resource minimum) {
     return FAIR.equals(from(conf))
@@ -129,7 +129,7 @@ public final class StockSource {
     }
   }
 
-  /** Returns YARN's properties that do not come from a file of defaults, with their variables. */
+  /** Returns YARN's properties that no file of defaults sets, with their variables replaced. */
   private static ObjectNode properties(Configuration conf) throws IOException {
     ObjectNode properties = SetupJson.object();
     try {

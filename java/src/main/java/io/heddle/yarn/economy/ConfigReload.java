@@ -11,8 +11,9 @@ import org.apache.hadoop.yarn.server.api.protocolrecords.RefreshQueuesRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 
 /**
- * Reloads the configuration by YARN's own administration, as the ResourceManager's user: so only
- * the active one does, yarn-site.xml is read by the same provider, and YARN's audit has a line.
+ * Reloads the configuration by YARN's own administration, as the ResourceManager's user. So only
+ * the active ResourceManager reloads, the same provider reads yarn-site.xml, and YARN's audit has a
+ * line.
  */
 public final class ConfigReload implements ApiHandler.ConfigurationFile {
   private final ConfigControl config;

@@ -29,7 +29,7 @@ public final class Submissions {
 
   private static final Logger LOG = LoggerFactory.getLogger(Submissions.class);
   private static final String VARIABLE = "HEDDLE_";
-  /** Longest text passed on. The library accepts at most 256 and joins some texts. */
+  /** Longest text passed on. The library accepts at most 256 bytes and joins some texts. */
   private static final int TEXT_MAX = 1024;
   private static final int VARIABLES_MAX = 256;
 
@@ -46,7 +46,7 @@ public final class Submissions {
    *
    * @param app null if the ResourceManager does not know it
    * @param recovering whether it was accepted before; then it is never refused
-   * @return its {@code bounds}, null if only its queue's apply, and {@code hints}
+   * @return its {@code bounds}, null if only its queue's bounds apply, and {@code hints}
    * @throws YarnException with the reason for a refusal
    */
   public JsonNode check(ApplicationId id, RMApp app, String user, String queue, boolean recovering)

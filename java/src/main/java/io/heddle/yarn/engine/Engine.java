@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * decisions on, and makes a new engine when this one is lost. Does not interpret events and
  * decisions.
  *
- * <p>Guarded by the scheduler's write lock: its native calls need it.
+ * <p>Guarded by the scheduler's write lock, except the methods that say otherwise.
  */
 public final class Engine {
   /** Largest number of decisions in one frame; if {@link #more}, another step is needed. */
@@ -35,7 +35,7 @@ public final class Engine {
 
     void headroom(int job, Resource amount);
 
-    /** Fills a new engine from Java's books; queues first, as jobs need their numbers. */
+    /** Fills a new engine from Java's books; queues first, because jobs need their numbers. */
     void replay();
 
     /** Called when the engine is lost, before the next one is made. */
@@ -196,7 +196,10 @@ public final class Engine {
     return up && reader.more();
   }
 
-  /** Sends a frame of more than {@link #FLUSH_BYTES}, unless decisions are being carried out. */
+  /**
+   * Sends a frame of more than {@link #FLUSH_BYTES}, unless decisions are being carried out. Drops
+   * the collected events while there is no engine.
+   */
   public void flushIfLong() {
     if (writer.length() > FLUSH_BYTES && !calling) {
       step();
@@ -315,7 +318,7 @@ public final class Engine {
   }
 
   /**
-   * Begins a shadow, which engines that replace this one get as well. The same one again goes on.
+   * Begins a shadow; engines that replace this one get it as well. A repeated one goes on.
    *
    * @param name of the file, for reports
    * @param candidate its configuration; null ends a shadow
@@ -385,7 +388,7 @@ public final class Engine {
       open(config);
       decisions.replay();
       if (shadow != null) {
-        // It begins with the engine's books, so these must have what was replayed.
+        // The shadow begins with the engine's books, so send all replayed events first.
         flush();
       }
       if (up) {

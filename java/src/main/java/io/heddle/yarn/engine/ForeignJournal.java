@@ -38,7 +38,7 @@ public final class ForeignJournal {
     handle = Native.open(SetupJson.foreign(minimum, journal, scheduler));
     recording = true;
     frameMs = Time.monotonicNow();
-    // Files that cannot be made show at once.
+    // Shows at once whether the files can be made.
     step();
   }
 
@@ -57,7 +57,7 @@ public final class ForeignJournal {
     return writer;
   }
 
-  /** Sends a frame with what there is, perhaps nothing: the journal then says how late it is. */
+  /** Sends a frame, even without events, so that the journal records the time. */
   public void beat() {
     out();
     step();

@@ -9,7 +9,7 @@ import org.apache.hadoop.yarn.api.records.Resource;
  * Appends events to the next input frame, in a direct buffer that is reused. Only encodes: the
  * engine interprets events, and {@link Engine} sends them.
  *
- * <p>Not thread-safe: guarded by the scheduler's write lock, like every call into the engine.
+ * <p>Not thread-safe: the owner guards it, with the scheduler's write lock or a recorder's monitor.
  */
 public final class FrameWriter {
   /** Largest frame. Real frames are far smaller; reaching it means a runaway loop. */
@@ -25,7 +25,7 @@ public final class FrameWriter {
   private ByteBuffer buffer;
   private int end = FrameLayout.INPUT_HEADER_SIZE;
   private int records;
-  // Muted jobs and nodes: each record of theirs is overwritten by the next record.
+  // Muted jobs and nodes: the next record overwrites each record of theirs.
   private final BitSet mutedJobs = new BitSet();
   private final BitSet mutedNodes = new BitSet();
 

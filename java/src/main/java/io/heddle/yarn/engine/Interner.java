@@ -47,7 +47,7 @@ public final class Interner {
     return names.get(id);
   }
 
-  /** Returns all names, with those to come. */
+  /** Returns a live view of all names. */
   public Set<String> names() {
     return Collections.unmodifiableSet(ids.keySet());
   }

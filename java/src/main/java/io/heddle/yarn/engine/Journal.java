@@ -7,7 +7,7 @@ import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 
 /** Where an engine's inputs and answers are recorded. The library writes the files. */
 public final class Journal {
-  /** What the names of the files begin with; no journal without it. */
+  /** The beginning of the files' names; no journal without it. */
   public static final String PATH_PROPERTY = "heddle.journal.path";
   /** The bound of all files of the journal, in bytes; {@code 4g} and the like are understood. */
   public static final String BYTES_PROPERTY = "heddle.journal.bytes-max";
@@ -54,7 +54,7 @@ public final class Journal {
         return value;
       }
     } catch (IllegalArgumentException e) {
-      // Said below.
+      // Reported below.
     }
     throw new YarnRuntimeException(property + " in yarn-site.xml is "
         + configuration.get(property) + "; expected " + expected);
@@ -64,14 +64,14 @@ public final class Journal {
     setup.putObject("journal").put("path", path).put("bytes_max", bytesMax);
   }
 
-  /** Adds when a full recording is followed by another. Only an engine can be replaced for that. */
+  /** Adds {@link #RENEW_PROPERTY}, for an engine only: a foreign journal cannot be renewed. */
   void putRenewalInto(ObjectNode setup) {
     if (renewMs > 0) {
       setup.with("journal").put("renew_ms", renewMs);
     }
   }
 
-  /** Returns whether a new engine is to replace this one, so that another recording begins. */
+  /** Returns whether a new engine should replace this one, so that another recording begins. */
   boolean wantsEngine(Engine engine) {
     return renewMs > 0 && status(engine).path("wants_engine").asBoolean();
   }

@@ -95,15 +95,15 @@ public final class Native {
   public static native String reply(String path, byte[] text);
 
   /**
-   * Answers what needs no engine; rust/host/src/ask.rs says which questions there are.
+   * Answers a question that needs no engine; rust/host/src/ask.rs lists the questions.
    *
    * @param question JSON with {@code op}
    */
   public static native byte[] ask(String question);
 
   /**
-   * Weighs what a node's heartbeat says of processes outside YARN; rust/host/src/foreign.rs says
-   * how. Processors are those of the machine; vcores are YARN's.
+   * Weighs the load of processes outside YARN in a node's heartbeat, as rust/host/src/foreign.rs
+   * describes. Processors are those of the machine; vcores are YARN's.
    *
    * @param told the load that the engine was told last, in thousandths; negative for none
    * @param machineMb 0 if the machine does not say

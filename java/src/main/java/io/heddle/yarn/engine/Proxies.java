@@ -7,7 +7,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
  * ApplicationMaster does not run.
  */
 public final class Proxies {
-  /** How the name begins that a proxy gives to each application; nothing else marks them. */
+  /** The beginning of the name that a proxy gives each application; nothing else marks them. */
   private static final String NAME = "UnmanagedAM-";
 
   private Proxies() {}

@@ -111,12 +111,12 @@ public final class SetupJson {
     return JSON.createObjectNode();
   }
 
-  /** A list without anything in it. */
+  /** Returns an empty list. */
   public static ArrayNode array() {
     return JSON.createArrayNode();
   }
 
-  /** The engine's clock is the monotonic one; times of day in a configuration are not. */
+  /** Adds the wall time of the monotonic clock's 0, because configurations have times of day. */
   private static void putEpoch(ObjectNode request) {
     request.put("epoch_ms", -EngineClock.toMonotonic(0));
   }
@@ -127,12 +127,12 @@ public final class SetupJson {
     return new String(start.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
-  /** Asks the library what needs no engine; see {@link Native#ask}. Arguments as of a request. */
+  /** Asks the library what needs no engine; see {@link Native#ask} and {@link #request}. */
   public static JsonNode ask(String op, Object... arguments) {
     return answer(request(op, arguments));
   }
 
-  /** Asks the library as above; the arguments are those of an object. */
+  /** Asks the library as above, with an object of arguments. */
   public static JsonNode ask(String op, ObjectNode arguments) {
     return answer(JSON.createObjectNode().put("op", op).setAll(arguments).toString());
   }

@@ -48,7 +48,7 @@ final class AmPoller {
   private static final long POLL_MS = 8_000;
   /** A slower poll counts as a failure, because other polls wait for the same threads. */
   private static final long SLOW_MS = 2_000;
-  /** For how many intervals the word on single tasks goes before a guess at reduces. */
+  /** The number of intervals for which a report about a task replaces the estimate of reduces. */
   private static final int TASKS_TOLD = 3;
   // The engine's names of facts that policies may want besides the totals.
   static final String TRAFFIC = "traffic";
@@ -98,7 +98,7 @@ final class AmPoller {
    * Returns the address of the web service: the port of a tracking address, on the host where the
    * ApplicationMaster was started. Ignores all other parts of the tracking address.
    *
-   * @return null without an address or for another host
+   * @return null unless the tracking address is HTTP with a port on this host
    */
   static URI base(String tracking, String host) {
     if (tracking == null || tracking.isEmpty() || host == null) {

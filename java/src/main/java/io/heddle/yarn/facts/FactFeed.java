@@ -53,7 +53,7 @@ public final class FactFeed {
   /** Largest number of concurrent polls of ApplicationMasters. */
   static final String IN_FLIGHT_PROPERTY = "heddle.am-poll.in-flight";
 
-  /** As many reduces as a policy takes for samples of all. */
+  /** Number of oldest reduces that get the estimate, as many as policies sample by default. */
   private static final int SAMPLES = 5;
 
   private static final Logger LOG = LoggerFactory.getLogger(FactFeed.class);
@@ -194,8 +194,8 @@ public final class FactFeed {
     if (attempt == null) {
       return;
     }
-    // An AMRMProxy tells the progress of the whole job, some of whose reduces run elsewhere. It
-    // matters where a proxy passes on the type (Hadoop 3.5.0's do not): others are not watched.
+    // An AMRMProxy tells the progress of the whole job, some of whose reduces run elsewhere. That
+    // matters only if the proxy passes on the type (Hadoop 3.5.0's do not): others are not watched.
     if (progress && !Proxies.submitted(app) && !watch.reducesAreTold(nowMs)) {
       lookAtProgress(watch, attempt, nowMs);
     }

@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Polls NodeManagers for the bytes of map output that they have sent, from the metrics of their
- * shuffle service, from which the engine works out the load on the links between racks. Secured web
- * pages do not answer.
+ * Polls the metrics of NodeManagers' shuffle services for the bytes of map output that they have
+ * sent. The engine works out the load on the links between racks from these. Secured web pages do
+ * not answer.
  */
 final class NodePoller {
   /** Whether to poll NodeManagers; if unset, only while a policy in force uses traffic. */
@@ -72,7 +72,7 @@ final class NodePoller {
       return;
     }
     watches.keySet().retainAll(nodes.keySet());
-    // By what it was now: workers change it meanwhile.
+    // Sorted by each time as read here, because workers change it meanwhile.
     NavigableMap<Long, Map<PollWatch, RMNode>> due = new TreeMap<>();
     for (Map.Entry<NodeId, RMNode> node : nodes.entrySet()) {
       PollWatch watch = watches.computeIfAbsent(node.getKey(), id -> new PollWatch());

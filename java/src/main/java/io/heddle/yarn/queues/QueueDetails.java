@@ -10,7 +10,7 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.util.Records;
 
-/** Completes the description of a queue as the stock scheduler whose file is used does. */
+/** Completes a queue's description as the stock scheduler of the file in use does. */
 final class QueueDetails {
   private static final String CAPACITY_TYPE = "CapacityScheduler";
   private static final String FAIR_TYPE = "FairScheduler";
@@ -49,8 +49,8 @@ final class QueueDetails {
   /** Writes what the engine says of a queue of the Fair Scheduler's file. */
   static void fair(QueueInfo info, QueueView view) {
     JsonNode said = view.described;
-    // The Fair Scheduler says nothing of a maximum and has no labels; 3.4 and later say
-    // the opposite of the flag's name.
+    // The Fair Scheduler reports no maximum and has no labels. In 3.4 and later its flag has the
+    // opposite of its name's meaning.
     info.setMaximumCapacity(-1);
     info.setAccessibleNodeLabels(Collections.<String>emptySet());
     boolean known = Compat.describeFairQueue(info,

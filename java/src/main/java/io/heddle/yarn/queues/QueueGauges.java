@@ -165,12 +165,11 @@ public final class QueueGauges {
     }
   }
 
-  /** Returns whether there are metrics per user. */
   boolean perUser() {
     return perUser;
   }
 
-  /** Gives access to YARN's names of metrics sources. */
+  /** Exposes YARN's protected method that names metrics sources. */
   private static final class Sources extends QueueMetrics {
     private Sources() {
       super(null, "", null, false, new Configuration(false));

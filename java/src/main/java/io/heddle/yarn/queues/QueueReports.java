@@ -150,8 +150,8 @@ public final class QueueReports {
   }
 
   /**
-   * Describes a queue in a new object, because YARN writes into it. Says no more than a heartbeat
-   * of an AM needs.
+   * Describes a queue in a new object, because YARN writes into it. Has only what an AM's heartbeat
+   * needs.
    *
    * @param name path, path below root or unique last name
    * @return null if there is no such queue
@@ -161,7 +161,7 @@ public final class QueueReports {
     return view == null ? null : tree(view, includeChildQueues, recursive, this::describe);
   }
 
-  /** Describes a queue as {@link #brief}, and as the scheduler does whose file is used. */
+  /** Describes a queue as {@link #brief} does, with the stock scheduler's details for its file. */
   public QueueInfo info(String name, boolean includeChildQueues, boolean recursive) {
     QueueSnapshot queues = table.snapshot();
     QueueView view = queues.find(name);

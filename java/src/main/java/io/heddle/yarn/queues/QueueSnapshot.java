@@ -25,7 +25,7 @@ public final class QueueSnapshot {
   // Paths by their last part.
   private final Map<String, Set<String>> byName = new ConcurrentHashMap<>();
 
-  // The last page of the reply, for what it says of the cluster.
+  // The last page of the reply, for what it says of the cluster and of the policy.
   private final JsonNode reply;
 
   private QueueSnapshot(JsonNode reply) {
@@ -79,7 +79,7 @@ public final class QueueSnapshot {
     return path.substring(path.lastIndexOf('.') + 1);
   }
 
-  /** Returns the engine's reply, for what it says of the cluster and of policies. */
+  /** Returns the last page of the engine's reply, for its cluster and policy. */
   JsonNode reply() {
     return reply;
   }

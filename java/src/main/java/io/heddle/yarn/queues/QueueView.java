@@ -18,7 +18,7 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
  * The engine's description of one queue at one moment. Once its snapshot is published, only its
- * children change. RPC and web threads read it and never enter the engine.
+ * children and {@link #leaf} change. RPC and web threads read it and never enter the engine.
  */
 public final class QueueView {
   static final Set<String> ALL_LABELS = Collections.singleton(CommonNodeLabelsManager.ANY);

@@ -3,7 +3,7 @@ package io.heddle.yarn.queues;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.List;
 
-/** What the rules of placement look at: who submits an application, and what it asks for. */
+/** The input of the placement rules: an application's submitter and the queue that it asks for. */
 public final class Submission {
   final String user;
   /** The name that it asks for, or null. */
@@ -13,7 +13,7 @@ public final class Submission {
   private final String application;
 
   /**
-   * Describes a submission to rules that ask for more than its user and its queue.
+   * Describes a submission for rules that need more than its user and its queue.
    *
    * @param queue the name that it asks for, or null
    * @param groups of the user, the primary one first

@@ -51,24 +51,24 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes down what a stock scheduler has done: nodes, jobs, and the start and end of containers.
- * Only looks: it changes nothing of the scheduler's, and whatever goes wrong in it ends the
- * recording with one line in the log and goes no further.
+ * Records a stock scheduler's work: nodes, jobs, and the start and end of containers. Changes
+ * nothing of the scheduler's. A failure ends the recording with one line in the log and goes no
+ * further.
  *
- * <p>A new container is seen when {@code allocate} hands it over: to the ApplicationMaster, or the
+ * <p>Sees a new container when {@code allocate} hands it over: to the ApplicationMaster, or the
  * ApplicationMaster's own to the ResourceManager. All containers pass there, whichever thread
  * placed them: a heartbeat, the Fair Scheduler's continuous scheduling, or the Capacity Scheduler's
- * asynchronous one. Its start is its creation, which YARN keeps. An end is seen in {@code
- * completedContainerInternal}, through which all three versions send every end. One that was never
- * handed over is written there with its start.
+ * asynchronous one. Its start is its creation, which YARN keeps. Sees an end in {@code
+ * completedContainerInternal}, through which all three Hadoop versions send every end, and writes
+ * there the start of a container that was never handed over.
  *
- * <p>What YARN guards with its own locks is read before the monitor is taken, and under the monitor
- * no lock of YARN's is. So it adds no order of locks in which threads could wait for each other.
- * The monitor guards the books; no disk is waited for under it before {@link #stop}.
+ * <p>Reads what YARN's own locks guard before it takes the monitor, and takes no lock of YARN's
+ * under it, so the monitor cannot cause a deadlock. The monitor guards the books. Only opening the
+ * journal and {@link #stop} wait for a disk under it.
  */
 final class Recorder implements ServiceStateChangeListener {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
-  /** At most this long after the last frame comes another, if a node reports, in ms. */
+  /** After this time without a frame, a node's report sends one, in ms. */
   private static final long BEAT_MS = 1_000;
   private static final Set<RMContainerState> LIVE = EnumSet.of(
       RMContainerState.ALLOCATED, RMContainerState.ACQUIRED, RMContainerState.RUNNING);
@@ -86,7 +86,7 @@ final class Recorder implements ServiceStateChangeListener {
   private final Map<ApplicationId, Job> jobs = new HashMap<>();
   private Configuration configuration;
   private ForeignJournal journal;
-  /** Whether there is anything to record; never becomes true again. */
+  /** Whether to record; stays false once the recording has ended. */
   private volatile boolean on;
   private volatile long beatMs;
 
@@ -95,7 +95,7 @@ final class Recorder implements ServiceStateChangeListener {
     private int number;
     /** The keys of its containers that were recorded and run. */
     private final Set<Long> running = new HashSet<>();
-    /** Those whose end was seen before their start, by another thread or because none took them. */
+    /** Those whose end was seen first: another thread was faster, or no AM took them. */
     private final Set<Long> ended = new HashSet<>();
   }
 
@@ -146,7 +146,7 @@ final class Recorder implements ServiceStateChangeListener {
   /** Takes the configuration. Opens nothing: a standby ResourceManager has no journal. */
   private synchronized void configure(Configuration given) {
     configuration = given;
-    // Other properties are read when the journal is opened, where whatever is wrong is caught.
+    // open() reads the other properties; record() catches what is wrong with them.
     on = !given.getTrimmed(Journal.PATH_PROPERTY, "").isEmpty();
     if (!on) {
       LOG.warn("{} is not set: nothing is recorded", Journal.PATH_PROPERTY);
@@ -158,7 +158,7 @@ final class Recorder implements ServiceStateChangeListener {
     end();
   }
 
-  /** Records something. Whatever goes wrong ends the recording. */
+  /** Records what a look finds. Any failure ends the recording. */
   private void record(Look look) {
     if (!on) {
       return;
@@ -346,7 +346,7 @@ final class Recorder implements ServiceStateChangeListener {
     return () -> jobRemoved(id, finishedMs, status);
   }
 
-  /** What is recorded of a container that starts. */
+  /** The recorded facts of a container that starts. */
   private static final class Start {
     private final ApplicationId application;
     private final NodeId node;
@@ -378,7 +378,7 @@ final class Recorder implements ServiceStateChangeListener {
     }
   }
 
-  /** Returns the number of a queue; tells those of a queue and a user that are new. */
+  /** Returns the number of a queue; first tells the journal a new queue or user. */
   private int placed(String path, String user) {
     boolean isNew = toldUsers.add(user);
     Integer queue = queues.get(path);

@@ -16,7 +16,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Capacity
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 
 /**
- * Hadoop's Capacity Scheduler, which also writes what it did to {@code heddle.journal.path}.
+ * Hadoop's Capacity Scheduler, which also records its work at {@code heddle.journal.path}.
  * Every method first runs the stock one; the recorder never throws and changes nothing.
  */
 public class RecordingCapacityScheduler extends CapacityScheduler {

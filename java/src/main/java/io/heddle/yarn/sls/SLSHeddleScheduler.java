@@ -59,7 +59,7 @@ public final class SLSHeddleScheduler extends HeddleScheduler implements Schedul
     super.handle(event);
   }
 
-  /** A trace names queues; where Heddle makes them on submission, they are none yet. */
+  /** Returns the trace's name: a queue that Heddle makes on submission does not exist yet. */
   @Override
   public String getRealQueueName(String queue) {
     return queue;

@@ -18,7 +18,7 @@ import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
  * signatures cover them, and a body of bounded length. Decides nothing.
  */
 public final class ApiHandler implements WebHandler {
-  /** One byte more than the library takes of a body: then it says that it is too long. */
+  /** One byte more than the library's limit for a body, so that it can refuse a longer one. */
   private static final int BODY_BYTES_READ = (1 << 20) + 1;
   /** Below it are the routes that change the configuration. */
   private static final String CONFIGURATION = "/heddle/v1/configuration/";
@@ -41,7 +41,7 @@ public final class ApiHandler implements WebHandler {
      *     host, config_file, below, jobs, nodes, nodes_mark
      * @return a line of JSON with status, content_type, headers and log, then the body;
      *     {@code reload} has a change of the configuration that is written and not reloaded yet;
-     *     {@code nodes_wanted} says that nothing was done, as there are no nodes with that mark
+     *     {@code nodes_wanted} says that nothing was done, because it has no nodes of that mark
      * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);
@@ -68,10 +68,10 @@ public final class ApiHandler implements WebHandler {
      */
     ArrayNode of(String path);
 
-    /** Returns all nodes: lists of number, name, since when it has that number, rack and label. */
+    /** Returns all nodes: number, name, time of that number, rack, label and why it is aside. */
     ArrayNode nodes();
 
-    /** Returns a text that differs, as good as surely, whenever {@link #nodes} does. */
+    /** Returns a text that almost surely differs whenever {@link #nodes} does. */
     String nodesMark();
   }
 
@@ -106,8 +106,8 @@ public final class ApiHandler implements WebHandler {
   @Override
   public boolean handleSigned(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    // Only a choice of who shall refuse: what looks signed is refused by the library, what does not
-    // is the other filters' business.
+    // Only chooses which side refuses: the library judges a request that looks signed, the other
+    // filters judge the rest.
     String authorization = request.getHeader(AUTHORIZATION);
     if (authorization == null
         || !SetupJson.ask("signed", "authorization", authorization).asBoolean()) {
@@ -139,7 +139,8 @@ public final class ApiHandler implements WebHandler {
           "The scheduler cannot answer at this moment; try again in a few seconds.");
       return;
     }
-    // The log first: a process may be killed at any moment, so before the sender hears of a change.
+    // Logs first: the process may be killed at any moment, and a sender must not hear of a change
+    // that no log has.
     Replies.send(response, answer, library::log);
   }
 
@@ -153,7 +154,7 @@ public final class ApiHandler implements WebHandler {
       }
       head.set("nodes", names.nodes());
       if (!names.nodesMark().equals(head.path(NODES_MARK).asText())) {
-        // They changed meanwhile: for this request only.
+        // They changed meanwhile, so the library must not keep them under that mark.
         head.remove(NODES_MARK);
       }
       return library.serve(head.toString(), body);
@@ -176,7 +177,7 @@ public final class ApiHandler implements WebHandler {
     } catch (IOException | RuntimeException e) {
       return String.valueOf(e.getMessage());
     } catch (Error e) {
-      // The file must be taken back after this too.
+      // The written file must be taken back after an Error too.
       return e.toString();
     }
   }
@@ -194,7 +195,7 @@ public final class ApiHandler implements WebHandler {
     head.put("host", request.getServerName());
     head.put("config_file", configuration.name());
     String path = request.getRequestURI();
-    // Pages poll the rest, and the file below may be long.
+    // Only these need the file below, which may be long; pages poll the others.
     if (!"GET".equals(request.getMethod())
         && (path.startsWith(CONFIGURATION) || path.startsWith(PLAN))) {
       head.set("below", configuration.below());
@@ -202,7 +203,7 @@ public final class ApiHandler implements WebHandler {
     ArrayNode jobs = names.of(request.getRequestURI());
     if (jobs != null) {
       head.set("jobs", jobs);
-      // Which nodes an answer about jobs speaks of, only the answer tells: all are told, once.
+      // An answer about jobs may name any node, so the library gets all nodes, once per mark.
       head.put(NODES_MARK, names.nodesMark());
     }
     return head;

@@ -22,7 +22,7 @@ import org.apache.hadoop.yarn.webapp.util.WebAppUtils;
 
 /** Lists applications for the page about queues, with the columns of the stock page. */
 final class ApplicationRows {
-  /** The stock page leaves these out: the scheduler does not know them yet. */
+  /** States that the stock page leaves out: the scheduler does not know such applications yet. */
   private static final Set<RMAppState> UNKNOWN =
       EnumSet.of(RMAppState.NEW, RMAppState.NEW_SAVING, RMAppState.SUBMITTED);
 

@@ -16,12 +16,12 @@ import org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitial
 
 /**
  * Puts {@link HeddleFilter} last into the chain of filters that a ResourceManager's web server will
- * have, and once more before one that demands, say, a Kerberos ticket; and lets the filter find
+ * have, and once more before a filter that demands, say, a Kerberos ticket. Lets the filter find
  * that ResourceManager again.
  *
- * <p>A scheduler is made before the web server, from the same configuration object, so what it
- * writes there the web server reads. The filter is known to it by class name only, so the
- * ResourceManager has a number in the configuration. The filter asks the ResourceManager for its
+ * <p>A scheduler is made before the web server, from the same configuration object, so the web
+ * server reads what it writes there. The web server knows the filter by class name only, so the
+ * configuration has a number for the ResourceManager. The filter asks the ResourceManager for its
  * scheduler at each request: one that loses the lead makes a second scheduler for the same web
  * server, and one JVM may have several ResourceManagers.
  */
@@ -45,7 +45,7 @@ public final class FilterSetup {
   private static final String SIMPLE = "simple";
 
   private static final AtomicLong LAST_NUMBER = new AtomicLong();
-  // Weak: who stops a ResourceManager does not tell.
+  // Weak references, because a ResourceManager that stops does not say so.
   private static final Map<String, WeakReference<ResourceManager>> BY_NUMBER =
       new ConcurrentHashMap<>();
 
@@ -84,18 +84,18 @@ public final class FilterSetup {
   }
 
   /**
-   * Adds our initializer after the operator's, so that who is asking has been found out by then.
+   * Adds our initializer after the operator's, so that the sender is known by then.
    *
    * <p>Without security and with no initializer, or Hadoop's default alone, the ResourceManager
    * puts its own authentication before it ({@code RMWebAppUtil.setupSecurityAndFilters}). It
-   * compares the list with exactly these, so with ours added that has to be done here.
+   * compares the list with exactly these, so this method does the same, because it adds ours.
    *
-   * <p>Where authentication is none that takes everybody's word (Kerberos, LDAP, another), our
-   * initializer for signed requests stands right before it; filters run in the order of this list
-   * in every Hadoop, and where the ResourceManager puts its own filter in the place of Hadoop's
-   * ({@code RMWebAppUtil}, with Kerberos) it keeps the order. What the operator put before
-   * authentication, such as a list of addresses that may ask, still sees every request. A filter
-   * that is no authentication to our knowledge is never overtaken.
+   * <p>Where authentication demands a proof (Kerberos, LDAP, another), our initializer for signed
+   * requests stands right before it. Filters run in the order of this list in every Hadoop. With
+   * Kerberos the ResourceManager replaces Hadoop's filter by its own ({@code RMWebAppUtil}) and
+   * keeps the order. Filters that the operator put before authentication, such as a list of
+   * addresses that may ask, still see every request. Ours goes before no filter but those of
+   * {@link #AUTHENTICATION}.
    */
   static void addInitializer(Configuration conf, boolean secure) {
     List<String> initializers = new ArrayList<>(conf.getTrimmedStringCollection(INITIALIZERS));

@@ -24,17 +24,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers some paths of the ResourceManager's web server for the scheduler and passes everything
- * else on, untouched: other pages work however broken this is.
+ * Answers some paths of the ResourceManager's web server for the scheduler. Passes everything else
+ * on, untouched, so that other pages work however broken this is.
  *
  * <p>A standby answers nothing here: its own filter, further down the chain, redirects to the
  * active one.
  *
- * <p>Where something like Kerberos guards the web server, there is a second one before that. It
- * answers requests that say that they are signed, at the paths that take signatures: such a request
- * needs no other login, and has no room for one, as both come in the header {@code Authorization}.
- * It opens nothing else: it names no user to the filters after it. It answers completely, after the
- * signature was proven, or passes the request on untouched.
+ * <p>Where something like Kerberos guards the web server, a second filter of this class stands
+ * before that. It answers requests that claim a signature, at the paths that take signatures. Such
+ * a request needs no other login, and has no room for one, because both come in the header
+ * {@code Authorization}. The second filter opens nothing else: it names no user to the filters
+ * after it. It proves the signature and answers completely, or passes the request on untouched.
  */
 public final class HeddleFilter implements Filter {
   /** The stock REST answer about the scheduler. */
@@ -125,7 +125,7 @@ public final class HeddleFilter implements Filter {
 
   /**
    * Whether this came to the ResourceManager's pages: in a mini cluster the web servers of other
-   * daemons may be given a copy of the configuration. Only a request can tell, as Hadoop makes one
+   * daemons may get a copy of the configuration. Only a request can tell, because Hadoop makes one
    * filter for several contexts.
    */
   private static boolean isManagers(HttpServletRequest request) {
@@ -137,7 +137,7 @@ public final class HeddleFilter implements Filter {
         || path.equals(ValidateRequest.PATH);
   }
 
-  /** Not the console's own files: they are the same for everybody, and no client signs for them. */
+  /** Leaves out the console's own files: all callers get the same, and no client signs for them. */
   private static boolean takesSignatures(String path) {
     return path.startsWith("/heddle/v1/") || path.equals("/scheduler");
   }
@@ -147,7 +147,7 @@ public final class HeddleFilter implements Filter {
         || path.equals("/scheduler") || path.startsWith("/scheduler/");
   }
 
-  /** The scheduler of now; null if another ResourceManager's answers, or none is there yet. */
+  /** Returns the current scheduler; null on a standby, or if there is none that answers. */
   private WebScheduler activeScheduler() {
     ResourceManager owner = resourceManager;
     RMContext context = owner == null ? null : owner.getRMContext();
@@ -171,7 +171,7 @@ public final class HeddleFilter implements Filter {
         handler.handle(request, response);
       }
     } else {
-      // One header may come as several.
+      // A client may send the header in several parts.
       String accept = String.join(",", Collections.list(request.getHeaders("Accept")));
       QueueReports reports = scheduler.queueReports();
       boolean page = path.equals(PAGE_PATH);

@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.function.Consumer;
 import javax.servlet.http.HttpServletResponse;
 
-/** Sends whole answers: what is sent was complete before its first byte left. */
+/** Sends whole answers: each is complete before its first byte leaves. */
 final class Replies {
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -24,7 +24,7 @@ final class Replies {
     try {
       response.getOutputStream().write(line);
     } catch (IllegalStateException e) {
-      // A handler that failed had taken the writer; there is no giving it back.
+      // A handler that failed had taken the writer, so the stream is no longer available.
       response.getWriter().print(text + "\n");
     }
   }
@@ -43,7 +43,7 @@ final class Replies {
   }
 
   /**
-   * Sends an answer of the library; of HEAD the server keeps the body back.
+   * Sends an answer of the library; to HEAD the server sends no body.
    *
    * @param answer a line of JSON with status, content_type and headers, then the body
    * @param first gets that line before anything is sent

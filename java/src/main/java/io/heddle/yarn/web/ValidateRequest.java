@@ -15,8 +15,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.security.ApplicationACLsManager;
 
 /**
- * Validates a change of the scheduler's configuration. YARN's own answer at this address is only
- * for its own scheduler: it casts.
+ * Validates a change of the scheduler's configuration. YARN's own answer at this address casts to
+ * its own scheduler, so it fails here.
  */
 final class ValidateRequest {
   static final String PATH = "/ws/v1/cluster/scheduler-conf/validate";

@@ -5,8 +5,8 @@ import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
 
 /**
- * Answers requests below {@code /heddle/} and at or below {@code /scheduler}, on the web threads of
- * the active ResourceManager.
+ * Answers requests at or below {@code /heddle} and {@code /scheduler}, on the web threads of the
+ * active ResourceManager.
  *
  * <p>Before {@link #handle} the filters that the operator configured have run:
  * {@code getRemoteUser()} is the sender that they found; without security, the one that the request

@@ -7,9 +7,9 @@ public interface WebScheduler {
   /** Returns the source of pages and REST answers; null before the scheduler is initialised. */
   QueueReports queueReports();
 
-  /** Returns what answers below {@code /heddle/} and {@code /scheduler}, or null. */
+  /** Returns the handler of {@code /heddle}, {@code /scheduler} and all below them, or null. */
   WebHandler webHandler();
 
-  /** Returns what checks changes of the configuration, or null if that cannot be changed. */
+  /** Returns the check of changes of the configuration, or null if that cannot be changed. */
   ConfigurationCheck configurationCheck();
 }

@@ -143,7 +143,7 @@
 // Flag of an ask and of a row: a less local place will do.
 #define HEDDLE_ASK_RELAX_LOCALITY 1
 
-// Flag of an ask and of a container: it is the job's application master.
+// Flag of an ask: it is for the job's application master.
 #define HEDDLE_ASK_AM 2
 
 // Flag of an ask: it replaces a running container (increase or promotion).
@@ -260,7 +260,7 @@
 // Code: the input frame is malformed; nothing of it was applied.
 #define HEDDLE_BAD_FRAME -2
 
-// Code: the output buffer is too small; nothing was applied.
+// Code: the output buffer is too small. A step applied nothing; the reply to a request is kept.
 #define HEDDLE_SHORT_BUFFER -3
 
 // Code: the setup or the configuration in it is wrong.

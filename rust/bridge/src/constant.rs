@@ -1,7 +1,7 @@
 //! The numbers that both sides of the boundary must agree on: kinds, flags, reasons, codes.
 //!
-//! `tests/generated.rs` writes them to `FrameLayout.java` and `include/heddle.h` with the records
-//! (see `record.rs`). It fails if a constant is missing in [`CONSTANTS`].
+//! `tests/library/generated.rs` writes them to `FrameLayout.java` and `include/heddle.h` with the
+//! records (see `record.rs`). It fails if a constant is missing in [`CONSTANTS`].
 
 /// Version of the frame layout and of the C functions; raised with every incompatible change.
 pub const ABI_VERSION: u32 = 2;
@@ -98,7 +98,7 @@ pub const JOB_MAPREDUCE: u32 = 1;
 pub const JOB_UNMANAGED_AM: u32 = 2;
 /// Flag of an ask and of a row: a less local place will do.
 pub const ASK_RELAX_LOCALITY: u32 = 1;
-/// Flag of an ask and of a container: it is the job's application master.
+/// Flag of an ask: it is for the job's application master.
 pub const ASK_AM: u32 = 2;
 /// Flag of an ask: it replaces a running container (increase or promotion).
 pub const ASK_CONTAINER_UPDATE: u32 = 4;
@@ -190,7 +190,7 @@ pub const OK: i32 = 0;
 pub const BAD_HANDLE: i32 = -1;
 /// Code: the input frame is malformed; nothing of it was applied.
 pub const BAD_FRAME: i32 = -2;
-/// Code: the output buffer is too small; nothing was applied.
+/// Code: the output buffer is too small. A step applied nothing; the reply to a request is kept.
 pub const SHORT_BUFFER: i32 = -3;
 /// Code: the setup or the configuration in it is wrong.
 pub const BAD_CONFIG: i32 = -4;

@@ -87,7 +87,7 @@ impl fmt::Display for BridgeError {
             ),
             BridgeError::ShortBuffer { needed, got } => write!(
                 f,
-                "the output buffer has {got} bytes and {needed} are needed; nothing was applied"
+                "the output buffer has {got} bytes; call again with {needed}"
             ),
             BridgeError::BadConfig(text) | BridgeError::BadRequest(text) => f.write_str(text),
             BridgeError::EngineFailed(text) => write!(

@@ -314,7 +314,6 @@ impl At {
 
     /// Checks that an amount is not negative. A node's free room is exempt: it may be
     /// overcommitted.
-    /// overcommitted.
     fn amount(self, field: &str, amount: ResourceVector) -> Result<Resource, BridgeError> {
         if amount.iter().any(|&of_type| of_type < 0) {
             let expected = format!("no negative amount in {field}");
@@ -393,7 +392,7 @@ fn read<T: Pod>(bytes: &[u8]) -> T {
     bytemuck::pod_read_unaligned(bytes)
 }
 
-/// What the output header holds besides the encoder's counts.
+/// The fields of the output header besides the encoder's counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Number of the answered input frame.

@@ -5,7 +5,6 @@
 //! makes a second scheduler in the same process, while threads may still be in the first. Closing
 //! during a call is therefore normal, and waits for that call. The table knows nothing about its
 //! values.
-//! while a call runs is normal, and waits for that call. What the table holds is not its business.
 
 use std::sync::Arc;
 

@@ -78,7 +78,8 @@ struct Unfetched {
 
 impl Host {
     /// Makes an engine from its setup: the core's, plus `journal` (null, a path, or `{"path": ..,
-    /// "bytes_max": .., "compress": .., "wait": ..}`) and `log_level` (default `"info"`).
+    /// "bytes_max": .., "renew_ms": .., "compress": .., "wait": ..}`) and `log_level` (default
+    /// `"info"`).
     ///
     /// `decided_by` names another scheduler that decides. The host then records its inputs without
     /// answers, and every answer is empty.
@@ -379,8 +380,8 @@ impl Host {
         self.shadow.as_ref().map_or(Value::Null, ShadowLink::status)
     }
 
-    /// The state of the shadow, null without one, and its last report, to be written by the caller:
-    /// it may be large, and the host is locked.
+    /// The state of the shadow, null without one, and its last report. The report may be large, and
+    /// the host is locked: the caller turns it into text.
     pub fn shadow_report(&self) -> (Value, Arc<Value>) {
         let report = self.shadow.as_ref().map(ShadowLink::report);
         (self.shadow_status(), report.unwrap_or_default())

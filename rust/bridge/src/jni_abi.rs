@@ -4,7 +4,6 @@
 //! `host.rs`. Nothing here calls into Java except to throw, and no reference outlives its call. The
 //! JVM finds the natives by their exported names. Tests register [`NATIVE_METHODS`] to see that the
 //! Java declarations have not drifted.
-//! register them to see that the Java declarations have not drifted.
 
 use std::any::Any;
 use std::slice;
@@ -287,7 +286,7 @@ fn engine_at(handle: jlong, now_ms: jlong) -> EngineHandle {
 /// Reads a Java string; `refuse` makes the error for null.
 fn text(env: &Env<'_>, string: &JString<'_>, refuse: fn(String) -> BridgeError) -> Result<String> {
     if string.is_null() {
-        return Err(refuse("expected JSON, found null".to_owned()).into());
+        return Err(refuse("expected a text, found null".to_owned()).into());
     }
     Ok(string.try_to_string(env)?)
 }

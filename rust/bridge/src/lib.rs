@@ -5,8 +5,8 @@
 //! before the engine sees any of it, contains panics, and can record a journal that replays byte
 //! for byte. It also keeps services, which hold the engines' accounts and answer over HTTP.
 //!
-//! The bridge decides nothing, starts no thread except a store's and a journal's, reads no clock,
-//! and calls Java only to throw. No other crate has `unsafe`.
+//! The bridge decides nothing, starts no thread except those of stores, journals and shadows, reads
+//! no clock, and calls Java only to throw. No other crate has `unsafe`.
 
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]

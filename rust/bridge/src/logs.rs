@@ -170,7 +170,7 @@ pub fn with_sink<R>(buffer: &mut LogBuffer, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Gets every line as well, in a program that has a logger of its own.
+/// A program's own logger, which gets every line as well.
 static PROGRAMS_OWN: OnceLock<Box<dyn log::Log>> = OnceLock::new();
 
 struct Logger;

@@ -35,7 +35,7 @@ pub fn catch<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     })
 }
 
-/// What `panic!` was given: a literal is a `&str`, formatted text is a `String`.
+/// The text that `panic!` was given: a literal is a `&str`, formatted text is a `String`.
 pub fn text(payload: &(dyn Any + Send)) -> &str {
     let literal = payload.downcast_ref::<&str>().copied();
     literal

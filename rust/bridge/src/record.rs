@@ -2,7 +2,7 @@
 //!
 //! `record/facts.rs` has the records of facts about jobs, links and nodes beyond YARN's books.
 //! Every record is a `#[repr(C)]` struct without padding, little-endian, whose size is a multiple
-//! of 8. `tests/generated.rs` generates `FrameLayout.java` (for the Java shim) and
+//! of 8. `tests/library/generated.rs` generates `FrameLayout.java` (for the Java shim) and
 //! `include/heddle.h` (for C) from this file and `constant.rs`, and fails when one of them is
 //! stale. This file says where a field lies. It neither checks a frame (`frame.rs`) nor knows what
 //! an event means (`heddle_core::words::event`).

@@ -140,7 +140,7 @@ impl<R: Read> Replayer<R> {
         Ok(Some(&self.step))
     }
 
-    /// Looks at the next input without running it: when it came, and, for a frame, its number.
+    /// Returns the kind, the number and the time of the next input without running it.
     ///
     /// # Errors
     /// When the journal cannot be read further.
@@ -156,7 +156,7 @@ impl<R: Read> Replayer<R> {
         }))
     }
 
-    /// Asks the engine as it is now; the question is none of the journal's.
+    /// Sends the engine a request that is not from the journal.
     ///
     /// # Errors
     /// As [`Host::request`].

@@ -201,7 +201,7 @@ impl EngineHandle {
         let draft = ENGINES.with(self.handle, |host| host.draft(&request));
         let draft = draft.and_then(|draft| draft);
         let draft = draft.map_err(|error| error.to_string())?;
-        // Warnings about a configuration that is not in force would mislead who reads the log.
+        // Warnings about a configuration that is not in force would mislead readers of the log.
         let mut unheard = LogBuffer::new(LevelFilter::Off);
         let worked_out = logs::with_sink(&mut unheard, || panics::catch(|| draft.work_out()));
         let worked_out = worked_out.map_err(|text| format!("the plan panicked: {text}"))?;

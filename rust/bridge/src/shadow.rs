@@ -29,8 +29,8 @@ const REPORT_MS: i64 = 1_000;
 /// Keys that a status copies from the report.
 const COUNTS: [&str; 4] = ["grants", "preemptions", "starts", "ends"];
 const SLOW: &str = "it could not keep up with the cluster";
-/// Jobs that ended live and wait on in the shadow, under a candidate that is slower or has no room
-/// for them. Each takes memory of the ResourceManager.
+/// Limit on jobs that have ended under the live engine and still wait in the shadow, because the
+/// candidate is slower or has no room for them. Each takes memory of the ResourceManager.
 const UNFINISHED_MAX: usize = 10_000;
 
 /// Frames go over together when they have this many events, or are this old on their own clock: a
@@ -84,8 +84,7 @@ struct Shared {
 struct State {
     /// Why it was dropped.
     dropped: Option<String>,
-    /// The last report; null before the first. It may be large: who only asks how the shadow is
-    /// doing does not copy it.
+    /// The last report; null before the first. It may be large, so a status does not copy it.
     report: Arc<Value>,
 }
 
@@ -286,7 +285,7 @@ fn candidate(setup: &Value, request: &Value) -> Result<Setup, String> {
             keys.insert(key.to_string(), value.clone());
         }
     }
-    // Warnings about a configuration that is not in force would mislead who reads the log.
+    // Warnings about a configuration that is not in force would mislead readers of the log.
     let mut unheard = LogBuffer::new(LevelFilter::Off);
     let read = logs::with_sink(&mut unheard, || panics::catch(|| Setup::from_json(&setup)));
     read?.map_err(|error| error.to_string())

@@ -13,8 +13,8 @@ pub const JOURNAL_VERSION: u32 = 2;
 pub(super) const SEGMENT_HEADER_BYTES: usize = 48;
 pub(super) const BLOCK_HEADER_BYTES: usize = 16;
 pub(super) const ENTRY_HEADER_BYTES: usize = 16;
-/// Longest block before compression, and so the longest entry with its header. What claims more is
-/// damaged. It bounds a reader's memory.
+/// Longest block before compression, and so the longest entry with its header. A block that claims
+/// more is damaged. It bounds a reader's memory.
 pub(super) const BLOCK_BYTES_MAX: usize = 1 << 26;
 /// LZ4 compresses to a 255th at best: a block that claims more is damaged.
 const RATIO_MAX: usize = 255;
@@ -31,7 +31,7 @@ pub enum EntryKind {
     Request = 3,
     /// The answer to the input before: an output frame or a reply.
     Answer = 4,
-    /// Of an answer that is too long to keep: CRC-32 and length.
+    /// The CRC-32 and the length of an answer that is too long to keep.
     LongAnswer = 5,
     /// The answer was an error: its code.
     Error = 6,

@@ -1,6 +1,6 @@
 //! The recorder's side under the engine's lock: copies entries into a buffer and hands full buffers
-//! to the writer's thread (`write.rs`). Does no I/O after the first block, and never waits while
-//! the engine lives.
+//! to the writer's thread (`write.rs`). Does no I/O after the first block. Never waits while the
+//! engine lives, unless `Settings::wait` is set.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::write::{Shared, Stop, Writer};
 const BUFFER_BYTES: usize = 1 << 18;
 /// Buffers that are there from the start.
 const SPARE: usize = 4;
-/// A buffer that is not full goes to the writer after this time of the frames.
+/// A buffer that is not full goes to the writer after this time on the clock of the frames.
 const BUFFER_MS: u64 = 1_000;
 /// Buffers, and their bytes, that may wait for the disk: half a minute of a busy cluster.
 const QUEUE: usize = 256;
@@ -38,7 +38,7 @@ pub struct Status {
     pub recording_bytes: u64,
     /// Why it stopped, if it did.
     pub stopped: Option<String>,
-    /// Whether the host is to make a new engine, so that another recording begins.
+    /// Whether the host should make a new engine, so that another recording begins.
     pub wants_engine: bool,
 }
 
@@ -48,9 +48,9 @@ pub struct Recorder {
     buffer: Vec<u8>,
     /// When a buffer was last handed over, on the clock of the frames.
     handed_ms: Option<i64>,
-    /// When the first input was.
+    /// Time of the first input.
     first_ms: Option<i64>,
-    /// When the input was, that the next answer is for.
+    /// Time of the last input, which the next answer belongs to.
     now_ms: i64,
     /// `None` once it has stopped.
     link: Option<Link>,
@@ -141,8 +141,8 @@ impl Recorder {
         self.answer(EntryKind::Error, &i64::from(code).to_le_bytes());
     }
 
-    /// Hands the buffer to the writer if the last time is a second ago. For a host that gives no
-    /// answers: each answer does so.
+    /// Hands the buffer to the writer if the last hand-over was a second ago or more. Each answer
+    /// calls it, and so does a host that gives no answers.
     pub fn flush_if_due(&mut self) {
         let due = self
             .handed_ms
@@ -307,7 +307,7 @@ fn start(mut writer: Writer) -> std::io::Result<Link> {
     let (full, blocks) = sync_channel::<Vec<u8>>(QUEUE);
     let (emptied, empty) = sync_channel(QUEUE);
     for _ in 0..SPARE {
-        // Written to, so that no heartbeat pays for the kernel's first look for a page.
+        // Filled now, so that no heartbeat pays for the page faults.
         let mut buffer = vec![1; BUFFER_BYTES];
         buffer.clear();
         let _ = emptied.try_send(buffer);

@@ -1,4 +1,4 @@
-//! Where a journal is, and how it is recorded.
+//! The settings of a journal: its place, its bound, and how it is recorded.
 
 use std::path::PathBuf;
 

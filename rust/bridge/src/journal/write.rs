@@ -24,7 +24,7 @@ const END_BYTES: u64 = 512;
 const SEGMENTS: u64 = 16;
 const SEGMENT_BYTES: [u64; 2] = [1 << 20, 1 << 26];
 
-/// Why a recording ended before its engine.
+/// The reason for a recording's end before its engine's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// Its bound is reached, or the journal's, and no older recording is left to remove.
@@ -282,7 +282,7 @@ impl Writer {
         let mut raw = Vec::new();
         format::append(&mut raw, EntryKind::End, 0, why.as_bytes());
         let length = self.store(&raw);
-        // Its room was kept free; a disk that fails now has nothing to say to anybody.
+        // Its room was kept free. An error is ignored: the recording ends here in any case.
         let _ = self.write_stored(raw.len(), length);
         self.file = None;
     }

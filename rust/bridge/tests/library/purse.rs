@@ -139,7 +139,7 @@ fn a_purse_that_is_away_is_told_once_and_fills_accounts_later() {
     let mut manager = Manager::active(&east, 0);
     let mut log = String::new();
     let end = Instant::now() + PATIENCE;
-    while !log.contains("accounts are spent on, and filled when that is over") {
+    while !log.contains("accounts can still spend, and are filled again when it is over") {
         manager.run(manager.now_ms + 500);
         log += &manager.pump()["log"].to_string();
         sleep(Duration::from_millis(10));
@@ -154,7 +154,7 @@ fn a_purse_that_is_away_is_told_once_and_fills_accounts_later() {
     }
     assert!(log.contains("they answer again"), "{log}");
     assert_eq!(
-        log.matches("filled when that is over").count(),
+        log.matches("filled again when it is over").count(),
         1,
         "told once: {log}"
     );

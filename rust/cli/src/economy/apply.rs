@@ -70,7 +70,8 @@ impl Sure {
         let plan = client.change("POST", "plan", Some(config), Holds::List("queues"))?;
         print(&shown(&plan.json))?;
         if !stdin().is_terminal() {
-            let what = "nothing was changed: there is nobody to ask";
+            let what =
+                "nothing was changed: standard input is no terminal, so nothing can be confirmed";
             return Err(Failure::usage(
                 what,
                 "standard input",
@@ -83,7 +84,11 @@ impl Sure {
         let _ = stdin().read_line(&mut answer);
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
-            _ => Err(Failure::usage("nothing was changed", "the answer", "y")),
+            _ => Err(Failure::usage(
+                "not confirmed; nothing was changed",
+                "the answer",
+                "y",
+            )),
         }
     }
 

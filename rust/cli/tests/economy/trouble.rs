@@ -200,7 +200,10 @@ fn a_file_that_others_may_read_is_refused() {
     }
     let folder = site.folder.path().display().to_string();
     let refused = site.refused(2, "alice", &["infos", "--secret-file", &folder]);
-    assert!(refused.contains("that is no file"), "{refused}");
+    assert!(
+        refused.contains("that is neither a file nor a pipe"),
+        "{refused}"
+    );
     let refused = site.refused(2, "alice", &["infos", "--secret-file", "/nowhere/at/all"]);
     assert!(refused.contains("/nowhere/at/all"), "{refused}");
     // An ACL file, by mistake: its line is not the secret.

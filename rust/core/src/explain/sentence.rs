@@ -323,7 +323,7 @@ fn of_authority(reason: &Reason) -> String {
             plural(*slots)
         ),
     };
-    format!("{why}; only slots that nobody bought are left for it")
+    format!("{why}; it gets unsold slots only")
 }
 
 fn of_held(held: &OrderLimit, tasks: &str) -> String {

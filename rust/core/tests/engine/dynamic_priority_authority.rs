@@ -67,8 +67,7 @@ fn credits_end_and_not_one_more_is_charged() {
     assert_eq!(market.quotas(["a"]), [0]);
     assert_eq!(market.beat([1]), [6]);
     let text = sentence(&mut market, 1);
-    let expected = "waits: its authority of 30 credits is spent; only slots that nobody bought \
-                    are left for it";
+    let expected = "waits: its authority of 30 credits is spent; it gets unsold slots only";
     assert_eq!(text, expected);
 }
 
@@ -88,7 +87,7 @@ fn a_rate_above_the_bound_is_not_paid() {
     assert_eq!(market.quotas(["a", "b"]), [0, 6]);
     assert_eq!(market.accounts()["price"], 1.0);
     let expected = "waits: its authority allows a rate of at most 2, and its queue's is 2.000001; \
-                    only slots that nobody bought are left for it";
+                    it gets unsold slots only";
     assert_eq!(sentence(&mut market, 1), expected);
     market.host.complete_all(1);
     assert_eq!(market.beat([1, 2]), [0, 6]);
@@ -115,8 +114,7 @@ fn an_authority_ends_in_the_middle_of_an_interval() {
     assert_eq!(spent(&mut market, 1), (12.0, Value::Null));
     market.until(30_500);
     assert_eq!(spent(&mut market, 1), (12.0, json!("time")));
-    let expected = "waits: its authority to spend has ended; only slots that nobody bought are \
-                    left for it";
+    let expected = "waits: its authority to spend has ended; it gets unsold slots only";
     assert_eq!(sentence(&mut market, 1), expected);
     market.until(60_000);
     // 10.25 s of the second interval: 12 * 10.25 / 20 = 6.15.

@@ -22,12 +22,12 @@ use std::net::IpAddr;
 
 /// The longest accepted body; a host stops reading one byte later.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
-/// The longest body that is read and hashed from an address that fails too often. Changes of rates
-/// and budgets are shorter, so correct signatures from behind it still pass.
+/// The longest body that is accepted from an address that fails too often. Changes of rates and
+/// budgets are shorter, so correct signatures from behind it still pass.
 pub const FAILING_BODY_BYTES_MAX: usize = 4096;
 /// The longest accepted path.
 pub const PATH_BYTES_MAX: usize = 2048;
-/// The longest accepted header `Authorization`: twice the longest user name, percent-encoded.
+/// The longest accepted header `Authorization`: over twice the longest user name, percent-encoded.
 pub const HEADER_BYTES_MAX: usize = 2048;
 
 const BLANKS: [char; 2] = [' ', '\t'];

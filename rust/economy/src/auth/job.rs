@@ -34,7 +34,7 @@ pub const V2: [&str; 7] = [
 /// keep every ApplicationMaster from starting.
 const ABSENT: &str = "none";
 
-/// The longest value of a parameter.
+/// The longest value of a parameter, name of a user, or path of a queue.
 const VALUE_BYTES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 4096;
 

@@ -2,8 +2,8 @@
 //! time refills it. Counts failures only; successful requests are never slowed down.
 //!
 //! Behind one address (a proxy, NAT) there are many users, and an attacker may fail in any user's
-//! name. So an empty bucket never blocks a correct signature. The gate decides on its consequences:
-//! failing callers must wait, long bodies are not read, secrets that can be guessed do not count. A
+//! name. So an empty bucket alone blocks no correct signature. The gate decides the consequences:
+//! failing callers must wait, long bodies are refused, secrets that can be guessed do not count. A
 //! user's empty bucket counts only for addresses that failed lately, so an attacker with many
 //! addresses has one attempt with each. Times are in ms of a steady clock.
 

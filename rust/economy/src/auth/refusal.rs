@@ -122,11 +122,11 @@ impl fmt::Display for Refusal {
             ),
             Refusal::ValidTooLong(most) => write!(
                 f,
-                "ACCESS DENIED: it must expire after its timestamp, and within {most} ms"
+                "ACCESS DENIED: it must expire after its timestamp, at most {most} ms later"
             ),
             Refusal::Replayed => f.write_str(
-                "ACCESS DENIED: accepted before, or older than what was; sign again with the \
-                 present time",
+                "ACCESS DENIED: this request, or a later one of this user, was accepted before; \
+                 sign again with the present time",
             ),
             Refusal::Forgotten(until) => write!(
                 f,

@@ -53,7 +53,10 @@ pub fn first_line(path: &Path) -> Result<String, Unusable> {
         Ok(line) if line.len() as u64 <= BYTES_MAX => Ok(line.to_string()),
         _ => {
             let expected = format!("at most {BYTES_MAX} bytes of UTF-8 in the first line");
-            Err(unusable("its first line is no secret", expected))
+            Err(unusable(
+                "its first line is too long, or not UTF-8",
+                expected,
+            ))
         }
     }
 }
@@ -61,7 +64,10 @@ pub fn first_line(path: &Path) -> Result<String, Unusable> {
 fn check(facts: &fs::Metadata) -> Result<(), Unusable> {
     let kind = facts.file_type();
     if !kind.is_file() && !kind.is_fifo() {
-        return Err(unusable("that is no file", "a file with a secret"));
+        return Err(unusable(
+            "that is neither a file nor a pipe",
+            "a file with a secret",
+        ));
     }
     let mode = facts.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {

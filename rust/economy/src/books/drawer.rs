@@ -1,10 +1,11 @@
-//! Fills accounts from the purses that the sub-clusters of a federation share ([`Purse`]). An
-//! account with less than half a tranche gets what is missing to a whole one. The purses' server
-//! may be slow or away: a thread asks it, and accounts are spent and charged meanwhile.
+//! Fills accounts from the purses that the sub-clusters of a federation share ([`Purse`]). Fills an
+//! account with less than half a tranche up to a whole one. The purses' server may be slow or away:
+//! a thread asks it, and accounts are spent and charged meanwhile.
 //!
-//! Each draw is a grant in the books, in one commit with its number. It is kept as the timestamp of
-//! an accepted request is, under a name that no user can have. So the books say which draw is next,
-//! whatever happened to the last one. A round begins only when the store has all of the books.
+//! Each draw is a grant in the books, in one commit with its number. The number is kept like the
+//! timestamp of an accepted request, under a name that no user can have. So the books say which
+//! draw is next, whatever happened to the last one. A round begins only when the store has all of
+//! the books.
 
 use super::{Books, Engine, StoreState, not_stored};
 use crate::record::{Change, NotChanged};
@@ -122,7 +123,7 @@ impl Drawer {
                 self.tell(state, &format!("no thread to ask for them: {error}"));
             }
         }
-        // Without the thread, the next `pump` finds that nobody answers.
+        // Without the thread, the next `pump` finds the channel closed.
         let _ = state.rounds.send(round);
         state.asked = true;
     }
@@ -174,7 +175,7 @@ impl Drawer {
     fn tell(&self, state: &mut State, why: &str) {
         if !std::mem::replace(&mut state.told, true) {
             log::error!(
-                "purses {}: {why}; accounts are spent on, and filled when that is over",
+                "purses {}: {why}; accounts can still spend, and are filled again when it is over",
                 self.place
             );
         }

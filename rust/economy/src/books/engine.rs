@@ -28,9 +28,9 @@ pub trait Engine: Send + Sync {
     /// What is wrong with the request, or that there is no engine to serve it.
     fn request(&self, request: &Value) -> Result<Value, String>;
 
-    /// Gives the engine what was saved, if anything was. From then on posts what happens to
-    /// accounts and what it learns. In one piece, so that nothing comes between. Returns false if
-    /// there is no engine, because it was lost and the next one is not made yet.
+    /// Gives the engine the saved state, if there is one. From then on posts changes of accounts
+    /// and lessons to `outbox`. Atomic: no change comes between the two. Returns false if there is
+    /// no engine, because it was lost and the next one is not made yet.
     ///
     /// # Errors
     /// Why the engine refuses what was saved; nothing is posted then.

@@ -1,5 +1,5 @@
-//! What engines learnt of jobs: what the books had when they were opened, and what was handed over
-//! since. The next engine gets it. Writes nothing.
+//! Lessons about jobs, for the next engine: those in the books when they were opened, and those
+//! handed over since. Writes nothing.
 
 use crate::store::{Book, LEARNT_MAX};
 use serde_json::{Value, json};

@@ -109,7 +109,7 @@ fn send(file: &File, method: &str) -> Result<Reply, Failure> {
         }
         "OPTIONS" => Ok(Reply::nothing().with("Allow", METHODS)),
         _ => {
-            let what = "the console is only read";
+            let what = "the console's files are read-only";
             Err(Failure::new(405, what, "method", METHODS).with("Allow", METHODS))
         }
     }

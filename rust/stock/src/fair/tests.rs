@@ -376,7 +376,7 @@ fn what_yarn_ignores_is_noted_and_what_only_heddle_lacks_stops_a_start() {
         ("root.a/@type", "YARN ignores the attribute"),
         ("root.a/maxRunningJobs", "did you mean `maxRunningApps`"),
         ("user u/weight", "YARN ignores it"),
-        ("user u", "says nothing"),
+        ("user u", "has no effect: expected <maxRunningApps>"),
     ] {
         let said = verdict(&front, element);
         assert!(said.contains(words), "{element}: {said}");

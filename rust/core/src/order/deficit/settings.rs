@@ -59,7 +59,11 @@ pub(super) const KEYS: &[Key] = &[
         "",
         "an object of `factor` (3) and `duration_ms` (600000): new jobs weigh more",
     ),
-    Key::new("size_weight", "false", "jobs weigh log2(1 + tasks) more"),
+    Key::new(
+        "size_weight",
+        "false",
+        "multiplies a job's weight by log2(1 + tasks)",
+    ),
     Key::new(
         "hadoop1_priorities",
         "false",

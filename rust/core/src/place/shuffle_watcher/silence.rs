@@ -3,7 +3,7 @@
 
 use crate::words::ids::Millis;
 
-/// Time after which a missing source is an error: several intervals of its polls.
+/// Time without any source before the warning: several intervals of the polls.
 const SILENCE_MS: Millis = 60_000;
 
 /// Sources that were heard.
@@ -19,7 +19,7 @@ pub(super) struct Silence {
 
 impl Silence {
     /// Warns if nothing was heard for `SILENCE_MS`. `configured` tells whether the capacity of
-    /// links is, `expected` whether anything could be heard now.
+    /// links is configured, `expected` whether any source could report now.
     pub(super) fn look(&mut self, now: Millis, configured: bool, expected: impl Fn() -> bool) {
         if !self.lasts(now, configured, expected) {
             return;
@@ -28,13 +28,13 @@ impl Silence {
             log::warn!(
                 "no link between racks counts as full: neither NodeManagers nor \
                  ApplicationMasters tell their traffic. Reduces go before maps on every rack. \
-                 Let heddle.nm-poll or heddle.am-poll ask them"
+                 Set heddle.nm-poll.enable or heddle.am-poll.enable"
             );
         } else {
             log::warn!(
                 "no link between racks counts as full: no NodeManager tells its shuffle metrics, \
-                 so the capacity of links is unknown. Reduces go before maps on every rack. Let \
-                 heddle.nm-poll ask them, or set shuffle_watcher.uplink_bytes_per_s"
+                 so the capacity of links is unknown. Reduces go before maps on every rack. Set \
+                 heddle.nm-poll.enable, or shuffle_watcher.uplink_bytes_per_s"
             );
         }
     }

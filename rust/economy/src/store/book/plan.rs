@@ -30,7 +30,7 @@ pub(in crate::store) fn check_text(
     if fits && (may_be_empty || !text.is_empty()) {
         return Ok(());
     }
-    let expected = "at most 1024 bytes without control characters, and not nothing";
+    let expected = "1 to 1024 bytes without control characters";
     refuse(Refusal::Text { field, expected })
 }
 

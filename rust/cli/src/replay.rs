@@ -96,7 +96,7 @@ fn run(journal: &Journal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why a replay goes no further.
+/// The reason for the end of a replay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     /// The files have no more.
@@ -223,7 +223,7 @@ fn fields(object: &Value) -> String {
     pairs(&lines)
 }
 
-/// What a replay has found.
+/// The results of a replay.
 struct Report<'a> {
     replayer: &'a Replaying,
     explanation: Option<Value>,

@@ -169,7 +169,6 @@ fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String>
     results.map_err(|failure| failure.to_string())
 }
 
-/// Returns a bar of this form, which shows on a terminal only.
 /// Shows the progress of a simulation: jobs, and hours of its time.
 pub(crate) fn watch(options: &mut Options, prefix: &str) -> ProgressBar {
     let form = "{prefix} {bar:30} {pos}/{len} jobs, {msg}, {elapsed}";
@@ -183,6 +182,7 @@ pub(crate) fn watch(options: &mut Options, prefix: &str) -> ProgressBar {
     bar
 }
 
+/// Returns a bar of this form, which shows on a terminal only.
 pub(crate) fn progress_bar(prefix: &str, form: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
@@ -215,7 +215,7 @@ fn write_all(results: &Results, folder: &Path) -> Result<(), String> {
 /// `heddle compare`: prints one line per policy as it ends, or all in one JSON list.
 pub(crate) fn compare(what: &What, names: &[String], out: Option<&Path>, json: bool) -> ExitCode {
     let outcome = what.workload().and_then(|workload| {
-        // Finds a wrong name before an hour has passed.
+        // Reject a wrong name before the first simulation.
         for name in names {
             what.options(name)?;
         }

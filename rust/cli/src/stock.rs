@@ -51,10 +51,10 @@ pub(crate) fn kind(text: &str) -> Option<Stock> {
     fair::is_fair(text).then_some(Stock::Fair)
 }
 
-/// Translates a file. Of the Capacity Scheduler's, `site` has the properties.
+/// Translates a file. The Capacity Scheduler's properties must be in `site`.
 ///
 /// # Errors
-/// What is wrong, after the name of the file.
+/// Describes the fault, to follow the name of the file.
 pub(crate) fn translate(
     kind: Stock,
     file: &Path,
@@ -89,7 +89,7 @@ pub(crate) fn translate(
     })
 }
 
-/// A note that stops nothing, as it follows its place.
+/// Formats a note after its place. The line stops nothing.
 pub(crate) fn line(at: &str, note: &Note) -> Line {
     Line {
         text: clean(&format!("{at}: {note}")),
@@ -105,7 +105,7 @@ pub(crate) fn line(at: &str, note: &Note) -> Line {
 /// Reads a configuration with the engine's reader.
 ///
 /// # Errors
-/// What the reader says.
+/// The reader's error.
 pub(crate) fn check(config: &Value, site: &Site, resource_types: &[String]) -> Result<(), String> {
     let properties = properties(site, resource_types);
     let named = properties.get(TYPES).map(|found| found.value.as_str());
@@ -121,7 +121,7 @@ pub(crate) fn check(config: &Value, site: &Site, resource_types: &[String]) -> R
     read.map(drop).map_err(|error| format!(": {error}"))
 }
 
-/// A fault as it follows the name of its file.
+/// Formats a fault to follow the name of its file.
 pub(crate) fn placed(fault: &Fault) -> String {
     match fault.line {
         0 => format!(": {}", fault.problem),

@@ -1,7 +1,7 @@
 //! `heddle store migrate` and `heddle import-budget`: work on the stored books without a
 //! ResourceManager. Both take the store over: a running ResourceManager is fenced off until it
-//! becomes active again. `heddle_economy::store` decides what
-//! is moved and what a budget file means.
+//! becomes active again. `heddle_economy::store` decides what is moved and what a budget file
+//! means.
 
 use crate::failure::{Failure, Kind, exit};
 use crate::remote::{now_ms, secret};

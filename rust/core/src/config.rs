@@ -43,8 +43,8 @@ use std::collections::BTreeMap;
 /// Waits and amounts above this are typing errors (about 31 years in ms).
 const WHOLE_MAX: i64 = 1_000_000_000_000;
 
-/// A queue may exceed its guarantee by this many times itself before anything is taken back;
-/// no guarantee that matters leaves as much.
+/// The largest `dead_zone` and `usage_min`, as multiples of a guarantee: no guarantee that matters
+/// leaves room for as much.
 const DEAD_ZONE_MAX: f64 = 1_000_000.0;
 
 /// Decisions kept of each job by default, some 1.2 KB; and the most.

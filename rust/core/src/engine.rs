@@ -154,9 +154,9 @@ pub struct Engine {
     evicting: BTreeSet<(JobId, ContainerKey)>,
     /// Containers that the last round would have taken, had it not been told to observe only.
     observed: BTreeSet<(JobId, ContainerKey)>,
-    /// Queues below their share, by label.
     /// When preemption last had its round.
     preempted_ms: Option<Millis>,
+    /// Queues below their share, by label.
     starving: BTreeMap<(ShareNodeId, PartitionId), Starving>,
     /// Predicts when jobs start and end. No decision depends on it.
     predictor: Predictor,

@@ -254,8 +254,8 @@ impl Prediction {
     }
 }
 
-/// Estimates the total length of a task that began at `begun_ms`, by its progress. Too early for
-/// that, it is the expected length; after that has passed, 1.5 times the running time.
+/// Estimates the total length of a task that began at `begun_ms`, by its progress. Below
+/// `PROGRESS_MIN` it is the expected length or, once that has passed, 1.5 times the running time.
 fn projected(task: &Container, begun_ms: Millis, expected_ms: Millis, now: Millis) -> Millis {
     let elapsed_ms = (now - begun_ms).max(0);
     let progress = i128::from(task.task.progress_per_mille.min(1_000));

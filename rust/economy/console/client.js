@@ -1,5 +1,6 @@
 // Sends requests to `/heddle/v1/`, signed after a user has signed in. Name and secret stay in a
-// closure until the page is left: in no storage, cookie or attribute. Shows nothing.
+// closure until the user signs out or leaves the page: in no storage, cookie or attribute. Shows
+// nothing.
 
 import { header, nonce, utf8 } from './sign.js';
 

@@ -11,7 +11,7 @@ import { makeTable } from './tables.js';
 const FILE_MS = 10_000;
 /** Jobs shown of each list of the shadow, as its headings say; GET shadow has up to 200. */
 const JOBS_SHOWN = 20;
-/** Statuses by which a part is not there: not allowed, or no file of its own. */
+/** Statuses of an absent part: not signed in, not allowed, not there, or no file of its own. */
 const ABSENT = [401, 403, 404, 409];
 
 const paragraph = (...texts) => element('p', {}, ...texts);

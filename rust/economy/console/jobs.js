@@ -124,12 +124,12 @@ export function makeJobs(client, changed, failed) {
   }
 
   async function poll(mine) {
-    // Both may change before the answer is shown, which is about these.
+    // The answer is about these values; both may change before it is shown.
     const asked = { skip, search };
     const query = new URLSearchParams({ max: PAGE, sort, skip });
     if (search) query.set('search', search);
     mine.jobs = { ...await client.get(`jobs?${query}`), asked };
-    // Jobs ended, and the page with them.
+    // Jobs have ended, so this page no longer exists.
     if (mine.jobs.jobs.length === 0 && skip > 0) {
       skip = 0;
       changed();

@@ -89,7 +89,7 @@ export function utf8(text) {
   return new TextEncoder().encode(text);
 }
 
-/** Escapes all characters but letters, digits, `-`, `.`, `_` and `~` (RFC 3986). */
+/** Escapes all characters except letters, digits, `-`, `.`, `_` and `~` (RFC 3986). */
 export function quoted(name) {
   const escape = (char) => '%' + char.charCodeAt(0).toString(16).toUpperCase();
   return encodeURIComponent(name).replace(/[!'()*]/g, escape);

@@ -1,5 +1,5 @@
-// Plots of the last hour: memory by queue with entitlements, jobs that
-// wait, containers granted and taken back, and how near to their data they run.
+// Plots of the last hour: memory by queue with entitlements, jobs that wait, containers granted and
+// taken back, and how near to their data they run.
 
 import { byId, number, percent, resources } from './page.js';
 import { SERIES_MAX, makePlot } from './plot.js';

@@ -20,10 +20,12 @@
 //!   per request.
 //! - `query`, `amount`, `refusal`, `secret`, `secret_file`: strict decoding; exact credits; answers
 //!   to a refused sender; keys that are never shown.
+//! - `stamp`: states of watched files.
 //!
 //! # What a host does
 //!
-//! 1. Read 16 KB and a byte of the body, and hash it (`Body::of`), with nothing locked.
+//! 1. Read 1 MiB (`gate::BODY_BYTES_MAX`) and a byte of the body, and hash it (`Body::of`), with
+//!    nothing locked.
 //! 2. Call `identify` under the gate's lock.
 //! 3. Call `role::allow` on the full path; names are not looked up in the tree.
 //! 4. Make the change, stored with `Accepted::added`.
@@ -52,9 +54,10 @@
 //!   nor body. The published server took parameters from the body. Its timestamps are bounded on
 //!   both sides; as published, an undelivered request would be valid for ever.
 //! - *A correct signature passes, whatever others did* in the user's name or behind the address (a
-//!   proxy, NAT). Signatures are always computed. An empty bucket only makes unproven callers wait,
-//!   and prevents the hashing of long bodies. Secrets below 16 bytes can be guessed. For them a
-//!   correct signature waits like a wrong one, at addresses that failed lately.
+//!   proxy, NAT). Signatures are always computed, except for a body above 4 KB from an address with
+//!   an empty bucket. Otherwise an empty bucket only makes unproven callers wait. Secrets below 16
+//!   bytes can be guessed. For them a correct signature waits like a wrong one, at addresses that
+//!   failed lately.
 //! - *The gate's clock never goes back, and ignores a jump that lasts less than a minute*. While
 //!   the wall clock is behind, it runs at half speed. A clock that followed a step back would
 //!   revive expired requests, or lock users out until it has caught up. Waits use the steady clock

@@ -3,9 +3,10 @@
 //! or taken over by another ResourceManager. The engine then goes on, the missing entries are
 //! written once the store is back, and the state says so.
 //!
-//! Lock order: books, engine, outbox. A change holds the books' lock over the engine and the
-//! writer, so that both see one order. It waits for the disk without that lock. The list `later`
-//! has a lock of its own, because the scheduling thread takes it; no other lock is taken under it.
+//! Lock order: drawer, books, engine, outbox. A change holds the books' lock over the engine and
+//! the writer, so that both see one order. It waits for the disk without that lock. The list
+//! `later` has a lock of its own, because the scheduling thread takes it; no other lock is taken
+//! under it.
 
 mod drawer;
 mod engine;
@@ -346,7 +347,7 @@ impl Books {
         status
     }
 
-    /// Ends; waits up to `patience` for what is still to be written.
+    /// Closes the writer. Waits up to `patience` for pending writes.
     pub fn close(&self, patience: Duration, now_ms: i64) -> BooksStatus {
         let mut inner = self.inner.lock();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
@@ -561,8 +562,8 @@ impl Inner {
         writer.with_book(wanting).unwrap_or(Ok(Vec::new()))
     }
 
-    /// Resets the engine to the books, which lack what it did. Does not if they are written no
-    /// more.
+    /// Resets the engine to the books, which lack its last changes. Leaves it alone if the writer
+    /// is not open.
     fn cannot_follow(&mut self, why: &NotAccepted) {
         log::error!("changes of accounts are not written: {why}");
         if !matches!(why, NotAccepted::NotOpen(_)) {

@@ -30,7 +30,7 @@ const COUNT_MAX: i64 = 1 << 20;
 const BYTES_MAX: i64 = 1 << 53;
 const RATIO_MAX: f64 = 1e6;
 
-/// The claims of a submission and what their reading depends on.
+/// The claims of a submission, with the facts that are needed to read them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Claims {
@@ -117,7 +117,7 @@ pub fn hint_variable(hint: &str) -> String {
 /// Values of the hints in the order of [`HINTS`], in the engine's units.
 pub(crate) type Values = [Option<i64>; HINTS.len()];
 
-/// Reads what a submission claims about its job, and logs what it leaves out.
+/// Reads the claims of a submission about its job, and logs those that it leaves out.
 pub(crate) fn read(
     claims: &Claims,
     job_name: &str,

@@ -4,22 +4,23 @@
 //!
 //! The module opens no socket, starts no thread, and reads no clock. A host hands over plain
 //! requests and sends plain answers, from any number of threads. It calls `poll` once a second, and
-//! `interval` when an allocation interval has ended. It also checks the signatures of
-//! submitted jobs. It reads the ACL file, through `auth`, and writes the audit, through
-//! `log`. It decides nothing about slots.
+//! `interval` when an allocation interval has ended. It also checks the signatures of submitted
+//! jobs. It reads the ACL file through `auth`, and writes the audit through `log`. Of other files
+//! it reads and writes only `heddle.json` and the previous one. It decides nothing about slots.
 //!
 //! # Modules
 //!
 //! - `published`: `/scheduler`, its commands and `<QueueInfo>`.
 //! - `route`: the table of routes under `/heddle/v1/`, with the role that each needs.
 //! - `v1`: the answers of the routes: `queues`, `advice`, `jobs`, `nodes`, `market` (shares,
-//!   prices, ledger), `server` (clock, health, use, configuration), `body`.
+//!   prices, ledger), `server` (clock, health, use, plan), `configuration`, `shadow`, `body`.
 //! - `submission`: the check of a submitted job's signature, and the bounds of its spending.
 //! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
 //! - `books`: the state of the books.
 //! - `account`, `history`, `usage`, `names`, `credit`, `clock`: accounts and their commands, for
 //!   both interfaces; the last intervals; use in the last hour; names of jobs and nodes; formats of
 //!   amounts, times.
+//! - `exchange`, `settings`: a request while a route processes it; section `api` of `heddle.json`.
 //! - `console`: the files of the folder `console`.
 //!
 //! `openapi.json` is the served description. Tests compare it with the table of routes, both ways,
@@ -31,14 +32,14 @@
 //!   the published command. A route that is missing in the tests' table of roles fails a test.
 //! - *Form first, then identity, then rights, then the engine.* A signature counts once. So a
 //!   request for a path that does not exist does not use it up. A body above 16 KB
-//!   (`BODY_BYTES_MAX`) is refused before the gate hashes it.
-//! - *Hosts supply names of jobs and nodes.* A request about jobs carries application, user and
-//!   name of those on its page; the core has numbers. A number may belong to another job by the
-//!   time the engine is asked; the answer is about the job whose queue was checked. Names of all
-//!   nodes come too, because only the answer determines which it mentions. `names` puts them for
-//!   `node#N` in sentences, and as `host` beside `node` in a trace. A node's name has the time
-//!   since which the node holds its number. An older entry is about another node, and says that it
-//!   has left.
+//!   (`BODY_BYTES_MAX`), or 1 MiB for a configuration, is refused before it is hashed.
+//! - *Hosts supply names of jobs and nodes.* A request about jobs carries applications, users and
+//!   names: for a list those of all jobs, because it may be searched and sorted by them. The core
+//!   has numbers. A number may belong to another job by the time the engine is asked; the answer is
+//!   about the job whose queue was checked. Names of all nodes come too, because only the answer
+//!   determines which it mentions. `names` puts them for `node#N` in sentences, and as `host`
+//!   beside `node` in a trace. A node's name has the time since which the node holds its number. An
+//!   older entry is about another node, and says that it has left.
 //! - *Lists show an administrator everything and a user their own queues*; single items of others
 //!   are refused. Price, clock, health and description are open.
 //! - *Amounts go out as decimals and as millionths, and come in as texts or as numbers*; the digits

@@ -1,10 +1,10 @@
-//! Runs beside an engine in a ResourceManager and outlives it: its accounts, who may change them,
-//! how they are stored and how they are shown.
+//! Keeps the accounts of a ResourceManager's engine and outlives that engine. Stores and shows the
+//! accounts, and decides who may change them.
 //!
-//! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
-//! thread except in `Service::submit` and `Outbox::post`. It knows neither Java nor sockets. In a
-//! ResourceManager the host is the bridge (`services`), and the shim's `Economy` gives a thread and
-//! the time.
+//! The crate decides nothing about slots. It runs on threads of its host and on those of its stores
+//! and purses. It runs on the scheduling thread only in `Service::submit` and `Outbox::post`. It
+//! knows no Java and serves no socket. In a ResourceManager the host is the bridge (`services`),
+//! and the shim's `Economy` gives a thread and the time.
 //!
 //! # Modules
 //!
@@ -88,15 +88,15 @@
 //! - *Without `store` in heddle.json* budgets last as long as the engine. There is no default
 //!   place. The only folder that every installation has is a temporary one, where a second cluster
 //!   on the machine would find the first one's accounts.
-//! - *Lessons about jobs go the same way* (`Place::lessons`, `Entry::Learnt`) under every policy:
+//! - *Lessons about jobs go the same way* (`Stage::lessons`, `Entry::Learnt`) under every policy:
 //!   shuffle ratios by program, for example. A new engine gets them by `restoreLessons`.
 //! - *A job's signature is checked at submission*, on the scheduling thread: no lock taken there is
 //!   held over disk access. Its parameters are environment variables of the ApplicationMaster,
 //!   named by `auth::job::variable`. The engine is told what the job may spend (`authorize`), and
 //!   again after each failure and failover. A recovered job without an attempt arrives as a new
 //!   one, but before the scheduler starts.
-//! - *Locks* are taken in this order: books, engine, outbox. Of Java's locks, the scheduler's alone
-//!   may be held while the gate's or that of `Books::note` is taken.
+//! - *Locks* are taken in this order: drawer, books, engine, outbox. Of Java's locks, the
+//!   scheduler's alone may be held while the gate's or that of `Books::note` is taken.
 #![forbid(unsafe_code)]
 
 pub mod auth;
@@ -128,7 +128,7 @@ pub use service::Service;
 use serde_json::Value;
 
 /// Checks the sections `api` and `store` of `heddle.json` without a ResourceManager. Opens only the
-/// file with the store's password.
+/// files with passwords.
 ///
 /// # Errors
 /// Which setting is wrong, what was expected and what to do.

@@ -391,12 +391,12 @@ impl fmt::Display for BooksState {
     }
 }
 
-/// What the books report of themselves.
+/// The status of the books and their store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BooksStatus {
     /// Their condition.
     pub state: BooksState,
-    /// Whether the accounts were read from the store, which the engine then has.
+    /// Whether the accounts were read from the store.
     pub read: bool,
     /// Intervals that were not handed over to the store: they were free.
     pub lost_intervals: u64,

@@ -1,6 +1,5 @@
 //! Joins the books and the interface over HTTP, which share accounts and accepted requests. Parses
-//! requests for a host that speaks HTTP. `http` decides what to answer,
-//! `books` what to keep.
+//! requests for a host that speaks HTTP. `http` decides what to answer, `books` what to keep.
 
 use crate::auth::job::Submission;
 use crate::auth::replay::Watermarks;
@@ -22,8 +21,8 @@ use std::time::Duration;
 
 /// How long a stopping ResourceManager waits for the store.
 const CLOSING: Duration = Duration::from_secs(3);
-/// How long a report is cached for all callers: pages that poll must not cost the scheduler more
-/// the more of them are open.
+/// How long a report is cached for all callers, so that many open pages cost the scheduler as much
+/// as one.
 const REPORT_MS: i64 = 500;
 /// Most reports cached at once.
 const REPORTS_MAX: usize = 64;
@@ -117,7 +116,8 @@ struct Job {
 }
 
 impl Service {
-    /// Reads sections `api` and `store` of `heddle.json`, and `started_ms`. Opens nothing yet.
+    /// Reads sections `api` and `store` of `heddle.json`, and `started_ms`. Opens only the ACL file
+    /// and the files with passwords, not the store.
     ///
     /// # Errors
     /// Which setting is wrong, what was expected and what to do.
@@ -304,7 +304,7 @@ impl Service {
         i64::try_from(self.api.settled_ms(now)).unwrap_or(now_ms)
     }
 
-    /// Ends; waits up to `CLOSING` for what is still to be written.
+    /// Closes the books. Waits up to `CLOSING` for pending writes.
     pub fn close(&self, now_ms: i64) -> BooksStatus {
         self.books.close(CLOSING, now_ms)
     }
@@ -333,7 +333,7 @@ impl Service {
     }
 }
 
-/// What the interface asks the engine during one request.
+/// The `Backend` of one request.
 struct RequestContext<'a> {
     service: &'a Service,
     engine: &'a dyn Engine,

@@ -1,5 +1,5 @@
-//! An operator's settings for the service: sections `api` and `store` of `heddle.json`. Opens
-//! nothing.
+//! An operator's settings for the service: sections `api` and `store` of `heddle.json`. Opens only
+//! the files with passwords.
 
 use crate::auth::secret_file;
 use crate::books::{Drawer, WhileDown};
@@ -110,7 +110,7 @@ fn read_purse(mut section: Section<'_>) -> Result<Drawer, String> {
     let tranche =
         Credits::from_number(tranche).map_err(|_| missing("tranche", "a number of credits"))?;
     section.finish().map_err(wrong)?;
-    // A wrong name of a database must not make purses there.
+    // A wrong database name must not create purses there.
     let purse = Purse::open(place, password.transpose()?.as_deref(), false);
     let purse = purse.map_err(|error| format!("key `store.purse.place`: {error}"))?;
     Ok(Drawer::new(purse, cluster, tranche))

@@ -21,7 +21,7 @@ const ACL: &str = "alice user 0123456789abcdef\nroot admin 0123456789abcdef\n";
 /// Separates the parts of an input.
 const SEPARATOR: u8 = b'\n';
 
-/// Splits an input into lines: method, path, query, header or user, and the rest as body.
+/// Splits an input into four lines, which each target names for itself, and a body.
 fn parts(data: &[u8]) -> Option<[&str; 5]> {
     let mut parts = data.splitn(5, |byte| *byte == SEPARATOR);
     let mut next = || std::str::from_utf8(parts.next()?).ok();

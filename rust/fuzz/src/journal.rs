@@ -12,7 +12,7 @@ const SEGMENT_HEADER_BYTES: usize = 48;
 const BLOCK_HEADER_BYTES: usize = 16;
 
 /// Replays or refuses a journal. Writes no file and holds no more memory than the answers need.
-/// A second time with right checksums, without which no mutation gets further than the first block.
+/// Repeats it with right checksums, without which no mutation gets further than the first block.
 pub(crate) fn journal(data: &[u8]) {
     for bytes in [data, &mended(data)] {
         let Err(fault) = Reader::new(bytes).and_then(replay) else {

@@ -1,5 +1,5 @@
-//! Fuzz targets: one function for each kind of foreign bytes that Heddle reads. A target panics
-//! when a promise is broken; refusing the input is always allowed.
+//! Fuzz targets: one function for each kind of foreign bytes. A target panics when a promise is
+//! broken; refusing the input is always allowed.
 //!
 //! `./x fuzz` runs them under libFuzzer, guided by coverage. `tests/short.rs` replays the kept
 //! corpora and some thousand mutations of them in `./x test`, without instrumentation.

@@ -1,4 +1,4 @@
-//! Targets for the files of YARN's own schedulers.
+//! A target for the file of YARN's Fair Scheduler.
 
 use crate::engine::live;
 use heddle_core::Setup;

@@ -63,9 +63,9 @@ fn read<T: DeserializeOwned>(question: Value) -> Result<T, String> {
     serde_json::from_value(question).map_err(|error| error.to_string())
 }
 
-/// Which names a request over HTTP needs: null for none, else those of nodes, and of at most `max`
-/// jobs, first of `one`, the number or application in its path, if there is one. A list may find
-/// any job; a sentence about one mentions few.
+/// Returns which names a request over HTTP needs: null for none, else those of nodes and of at most
+/// `max` jobs. The job `one`, a number or application in the path, comes first. A list may find any
+/// job; a sentence about one mentions few.
 fn names(request: &Value) -> Value {
     let path = request["path"].as_str().unwrap_or("");
     let Some(rest) = path.strip_prefix("/heddle/v1/") else {

@@ -49,7 +49,7 @@ pub(crate) struct Stock {
 
 /// Answers:
 /// - `config`, and its `source` for messages;
-/// - `users`, names of users in it;
+/// - `users` and `labels`, names of users and of node labels in it;
 /// - `places_by_facts`, whether a rule of placement asks for groups or the application's name;
 /// - `submit_acls`, whether the right to submit is checked also while `yarn.acl.enable` is false,
 ///   as YARN's FairScheduler does;

@@ -26,7 +26,7 @@ pub struct Report {
     pub node: Amount,
     /// Use of all containers, in vcores.
     pub containers: Amount,
-    /// Capacity of the machine, in processors; without any if it is unknown.
+    /// Capacity of the machine, in processors; 0 if it is unknown.
     pub machine: Amount,
     /// YARN's part of that, in vcores.
     pub capacity: Amount,

@@ -23,7 +23,7 @@ const XML: &str = "application/xml";
 /// ResourceManager, whatever the name of a queue.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; frame-ancestors 'self'; base-uri 'none'";
-/// Where the same is to be had for programs.
+/// The address of the same for programs.
 const INFO_PATH: &str = "/ws/v1/cluster/scheduler";
 
 /// A request, and the queues as the host last heard of them.

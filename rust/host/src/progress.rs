@@ -48,7 +48,7 @@ pub(crate) fn look(look: &Look) -> Value {
         return json!({ "state": look.state });
     };
     let before = look.state.and_then(|state| state.reducing_since_ms);
-    // Others run now than before, or they have not begun.
+    // Below two thirds other reduces run than before, or none has begun its function.
     let since = executes(progress)
         .then(|| before.unwrap_or_else(|| crossed(look.state, progress, look.now_ms)));
     let state = State {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// A number that the reply lacks.
 const UNKNOWN: i64 = -1;
-/// The list has tasks that are done too; of more it would be longer than is read.
+/// The most tasks of a kind whose list is asked for. It has ended ones, too, and grows too long.
 const TASKS_LISTED: i64 = 3_000;
 /// The most running tasks of a list that are read: those that began last.
 const RUNNING_MAX: usize = 1_024;

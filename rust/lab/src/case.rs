@@ -76,7 +76,8 @@ fn answer_one(system: System, case: &Value, path: &str) -> Result<Value, CaseErr
     }
 }
 
-/// Answers standard input. Exits with 0, or with 2 and a message if the input is malformed.
+/// Answers standard input. Exits with 0, with 2 and a message if the input is malformed, or with 1
+/// if the answer cannot be written.
 pub(crate) fn main(system: System) -> ExitCode {
     let mut text = String::new();
     if let Err(error) = std::io::stdin().read_to_string(&mut text) {

@@ -1,4 +1,4 @@
-//! What grows with the size of a cluster, as plots: reads the raw results of `./x bench --scale`.
+//! Plots the figures that grow with a cluster, from the raw results of `./x bench --scale`.
 
 use heddle_sim::plot::{Line, Plot};
 use serde_json::Value;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where documents have their pictures, from the workspace's folder.
+/// The folder of the documents' pictures, relative to the workspace.
 pub const PICTURES: &str = "docs/pictures";
 
-/// The folder of the raw results, from the workspace's folder.
+/// The folder of the raw results, relative to the workspace.
 pub const RESULTS: &str = "integration/bench-results/scale";
 
 /// A figure of the raw results in microseconds: its key, its picture's name and title.
@@ -28,9 +28,8 @@ const FIGURES: [(&str, &str, &str); 5] = [
 /// By policy: the row of each number of nodes.
 type Rows = BTreeMap<String, BTreeMap<u64, Value>>;
 
-/// Draws each figure by policy over the number of nodes, from the latest `*.json` of a folder: what
-/// was measured at other times may have had another clock, machine or version. Returns the
-/// pictures.
+/// Draws each figure by policy over the number of nodes, from the latest `*.json` of a folder:
+/// older files may come from another clock, machine or version. Returns the pictures.
 ///
 /// # Errors
 /// Says which file cannot be read or written, or which figure is missing, and why.

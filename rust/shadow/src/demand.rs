@@ -52,7 +52,7 @@ impl Demand {
         }
     }
 
-    /// The job asks for so many now.
+    /// Sets how many the job asks for now.
     pub(crate) fn asks(&mut self, facts: AskFacts) {
         self.facts = facts;
         self.all.pending = facts.count;
@@ -63,14 +63,14 @@ impl Demand {
         }
     }
 
-    /// So many of them would be local at a place.
+    /// Sets how many of them would be local at a place.
     pub(crate) fn row(&mut self, place: PlaceId, count: u32, relax: bool) {
         let row = self.rows.entry(place).or_default();
         row.0 = relax;
         row.1.pending = count;
     }
 
-    /// The live engine granted one; returns its number.
+    /// Counts a grant of the live engine; returns its number.
     pub(crate) fn live_grant(&mut self, at: (PlaceId, PlaceId), locality: Locality) -> usize {
         // The pending count is told again only when it differs from what the engine expects.
         self.all.live += 1;
@@ -93,13 +93,13 @@ impl Demand {
         now_known
     }
 
-    /// The live container with this number failed, was taken, or lost its node. The job asks for
-    /// another one, which the shadow's need not do again.
+    /// Uncounts a live container that failed, was taken, or lost its node. The job asks for it
+    /// again, and so wants no more in all.
     pub(crate) fn live_failed(&mut self) {
         self.all.live -= 1;
     }
 
-    /// The shadow granted one; returns its number.
+    /// Counts a grant of the shadow; returns its number.
     pub(crate) fn shadow_grant(&mut self, at: (PlaceId, PlaceId), locality: Locality) -> usize {
         self.all.shadow += 1;
         self.each_row(at, locality, |row| row.shadow += 1);
@@ -158,7 +158,7 @@ impl Demand {
         length_ms
     }
 
-    /// The ask as the shadow's engine is to have it: rows first get their own events.
+    /// Appends the ask as the shadow's engine hears it, then its rows.
     pub(crate) fn events(&self, job: JobId, out: &mut Vec<Event>) {
         let count = self.left();
         out.push(Event::Ask(AskFacts {

@@ -35,7 +35,7 @@ pub(crate) struct Times {
     pub(crate) ended_ms: Option<Millis>,
 }
 
-/// Where a job stands that has an ApplicationMaster of its own in the shadow.
+/// How far the shadow is with a job's ApplicationMaster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Master {
     /// The shadow has not started it; its asks wait for it.

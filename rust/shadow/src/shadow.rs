@@ -37,7 +37,7 @@ pub struct Shadow {
     pub(crate) since_ms: Millis,
     pub(crate) now_ms: Millis,
     nodes: Nodes,
-    /// By the shadow's own numbers: the live engine gives those of ended jobs to others.
+    /// By the shadow's own numbers: the live engine reuses those of ended jobs.
     pub(crate) jobs: BTreeMap<JobId, Job>,
     numbers: BTreeMap<JobId, JobId>,
     spare: BTreeSet<JobId>,
@@ -199,7 +199,8 @@ impl Shadow {
         }
     }
 
-    /// Events that mean the same in both worlds. Progress of tasks is left out: it is of live ones.
+    /// Passes on events that mean the same in both worlds. Leaves out those about live containers,
+    /// such as their progress and sizes.
     fn pass_on(&mut self, event: &Event) {
         let number = |job: &JobId| self.numbers.get(job).copied();
         let same = match *event {

@@ -29,14 +29,14 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Returns whether pages start at a number of a job, and not at one of jobs to leave out. Only
-    /// in that order `total` excludes the jobs of the pages before.
+    /// Returns whether a page starts at a job's number. In other orders it starts after a count of
+    /// skipped jobs, and `total` includes the jobs of the pages before.
     pub(crate) fn is_by_number(&self) -> bool {
         self.sort == "number"
     }
 
-    /// The query for a page. `at` is the answer's `next`, which is a number of a job or of jobs to
-    /// leave out.
+    /// The query for a page. `at` is the last answer's `next`: a job's number, or a count of jobs
+    /// to skip.
     pub(crate) fn query(&self, at: u64, max: usize) -> String {
         let start = match self.is_by_number() {
             true => "from",
@@ -133,7 +133,7 @@ fn done(tasks: u64, per_mille: &Value) -> String {
     }
 }
 
-/// How many jobs go first.
+/// Formats the number of jobs that go first.
 fn in_line(ahead: &Value) -> String {
     match (ahead["jobs"].as_u64(), ahead["more"] == true) {
         (None, _) => "-".to_string(),
@@ -143,7 +143,7 @@ fn in_line(ahead: &Value) -> String {
     }
 }
 
-/// The expected time; with a question mark as long as little is learnt.
+/// Formats the expected time; with a question mark until the prediction is calibrated.
 fn expected(band: &Value) -> String {
     match band["calibrated"].as_bool() {
         None => "-".to_string(),

@@ -1,7 +1,6 @@
 //! `heddle sign`: prints the parameters that prove to the ResourceManager who submits a job
-//! (DP-39). Version 2 also bounds what the job may spend. `auth::job` of the
-//! economy does the signing.
-//! Submits nothing and asks no server.
+//! (DP-39). Version 2 also bounds what the job may spend. `auth::job` of the economy does the
+//! signing. Submits nothing and asks no server.
 
 use super::credits;
 use super::ledger::moment;

@@ -198,7 +198,7 @@ impl Top {
     }
 }
 
-/// Waits for a key that means something, for another size of the window, or until then.
+/// Waits for a key that means something or another size of the window, at most until `due`.
 fn wait(due: Instant) -> std::io::Result<Step> {
     while let Some(left) = due.checked_duration_since(Instant::now()) {
         if event::poll(left)? {

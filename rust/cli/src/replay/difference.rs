@@ -1,4 +1,4 @@
-//! The first answer that differs, and what stands around it.
+//! Reports the first answer that differs, with the inputs before it and the engine's state.
 
 use super::dump;
 use heddle::describe;

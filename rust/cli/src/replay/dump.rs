@@ -10,7 +10,7 @@ use crate::terminal::{clean, clean_json};
 
 /// The wall clock of a journal.
 pub(super) struct Clock {
-    /// What it showed, in ms since 1970, when the clock of the frames was 0.
+    /// Its time, in ms since 1970, at 0 on the clock of the frames.
     epoch_ms: i64,
 }
 
@@ -69,7 +69,7 @@ fn answer(step: &Step) -> Vec<Value> {
     }
 }
 
-/// What the recording engine answered, as far as it was kept.
+/// The answer of the recording engine, as far as it was kept.
 pub(super) fn recorded(step: &Step) -> Vec<Value> {
     match &step.recorded {
         Recorded::Nothing => Vec::new(),
@@ -97,7 +97,7 @@ fn text(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| text())
 }
 
-/// What a record is about stands before what it says.
+/// The keys that name a record's subject; `words` puts them first.
 const FIRST: &[&str] = &["job", "node", "rack", "id", "level"];
 
 /// A record in words: `HEARTBEAT node 5, free [1024,1]`. Others as JSON.

@@ -1,12 +1,12 @@
-//! The names in a journal's JSON, and pseudonyms for them: which words are names of users, groups,
-//! applications, queues and labels, and what stands for each.
+//! Finds the names of users, groups, applications, queues and labels in a journal's JSON, and
+//! replaces them by pseudonyms.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues that every configuration has. They tell nothing.
 const COMMON: &[&str] = &["root", "default"];
-/// Values that are names. `by` is who changed an account.
+/// Values that are names. `by` is the user of a change to an account.
 const NAMED: &[&str] = &["user", "group", "application", "default_label", "by"];
 /// Lists of names.
 const LISTS: &[&str] = &["groups", "accessible_labels"];
@@ -31,7 +31,7 @@ const WORDS: &[&str] = &[
 /// Parts of a configuration that no engine reads. Paths, hosts and databases are in them, and names
 /// that stand nowhere else.
 const UNREAD: &[&str] = &["api", "store", "allocations_file"];
-/// What Fair's rules put for a dot in a user's queue.
+/// The text that placement rules put for a dot in the name of a user or group.
 const DOT: &str = "_dot_";
 
 /// Names that were met, and words that must stay because Heddle uses them as well.
@@ -41,7 +41,7 @@ pub(super) struct Names {
     words: BTreeSet<String>,
 }
 
-/// What stands for each name.
+/// The pseudonym of each name.
 pub(super) struct Pseudonyms {
     of: BTreeMap<String, String>,
     /// Names that are not replaced: Heddle's own words.
@@ -198,13 +198,13 @@ impl Pseudonyms {
         self.of.len()
     }
 
-    /// Replaces the names in a setup or a request. Leaves out what no engine reads.
+    /// Replaces the names in a setup or a request. Drops `UNREAD`, and the free text `why`.
     pub(super) fn replace(&self, json: &Value) -> Value {
         let mut json = json.clone();
         if let Some(config) = json.get_mut("config").and_then(Value::as_object_mut) {
             config.retain(|key, _| !UNREAD.contains(&key.as_str()));
         }
-        // Why an account was changed: a text of a person, for the books.
+        // A person's free text about a change of an account.
         if let Some(request) = json.as_object_mut() {
             request.remove("why");
         }

@@ -1,4 +1,4 @@
-//! A bar for a replay that takes longer than people wait without one.
+//! A progress bar for replays of more than two seconds.
 
 use heddle::journal::Reader;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 /// A shorter replay shows none.
 const SHOWN_AFTER: Duration = Duration::from_secs(2);
-/// The clock is read once in so many inputs.
+/// The clock is read once in this many inputs.
 const EVERY: u32 = 1_024;
 
-/// How far a replay is, on standard error if that is a terminal.
+/// Shows how far a replay is, on standard error if that is a terminal.
 pub(super) struct Progress {
     bar: ProgressBar,
     /// Bytes of the passes that are done.

@@ -1,5 +1,5 @@
-//! `heddle replay --pseudonyms`: a copy of a journal without names, recorded anew while the copy
-//! of its inputs is replayed, and checked to decide the same.
+//! `heddle replay --pseudonyms`: copies a journal without its names. Replays the inputs under
+//! pseudonyms, records that replay, and checks that it decides the same.
 
 use super::names::{Names, Pseudonyms};
 use super::progress::Progress;
@@ -150,7 +150,7 @@ impl Copy<'_> {
         ))
     }
 
-    /// Closes the copy; how many inputs it has.
+    /// Closes the copy; returns the number of its inputs.
     fn finish(mut self) -> Result<u64, Failure> {
         let Some(mut host) = self.host.take() else {
             return Err(self.wrong(&"no setup"));

@@ -1,10 +1,10 @@
-//! Where a replay stops: at a frame or at a time.
+//! The end of a replay: a frame or a time.
 
 use heddle::replay::Counts;
 use std::str::FromStr;
 use std::time::UNIX_EPOCH;
 
-/// What `--until` says.
+/// The value of `--until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
     /// The number of the last frame.
@@ -30,7 +30,7 @@ impl FromStr for Until {
 }
 
 impl Until {
-    /// Whether nothing more is to be replayed, whatever comes.
+    /// Whether the replay ends here, regardless of the next input.
     pub(super) fn is_reached(&self, counts: &Counts) -> bool {
         matches!(self, Until::Frame(frame) if counts.frames >= *frame)
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What came of a job. Times in s.
+/// The fate of a job. Times in s.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fate {
     pub(crate) id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Fate {
     pub(crate) refused: Option<String>,
 }
 
-/// What came of all jobs.
+/// The fates of all jobs, recorded or under one candidate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
@@ -286,7 +286,7 @@ impl Figures {
     }
 }
 
-/// How much longer a user or job takes than in the baseline, in s; below 0 it wins.
+/// The times of a user or job in the baseline and in another outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Change {
     pub(crate) name: String,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// A line with more points than four for each of these columns looks the same with fewer.
+/// Columns of a picture. More than four points of a line in one column do not show.
 const COLUMNS: usize = 1_000;
 
-/// Returns the sum of what lasts from one time to another, after each begin and end, over hours;
-/// with as many points as a picture can show.
+/// Sums spans (from, to, amount) over hours: one step at each begin and end of a span, thinned to
+/// what a picture can show.
 pub(super) fn steps(spans: impl Iterator<Item = (i64, i64, f64)>) -> Vec<(f64, f64)> {
     let mut changes: BTreeMap<i64, f64> = BTreeMap::new();
     for (from, to, amount) in spans {

@@ -1,5 +1,6 @@
 //! Amounts of resources as a queue's limits state them: whole numbers, parts of the cluster, or
-//! parts of what the queue above has. `ShareTree` makes whole numbers of them as nodes come and go.
+//! parts of what the queue above has. `model::queue` turns them into whole numbers as nodes come
+//! and go.
 
 use super::{ConfigError, Section, WHOLE_MAX, unknown};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};

@@ -30,7 +30,7 @@ pub struct Labels {
     pub each: BTreeMap<String, LabelShare>,
     /// The labels that its jobs may ask for. None: as the queue above says; root has all.
     pub accessible: Option<Accessible>,
-    /// The label of asks that name none. None: perhaps that of the queue above.
+    /// The label of asks that name none. If unset, see `Queues::default_label`.
     pub default: Option<String>,
 }
 

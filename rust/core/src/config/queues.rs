@@ -131,7 +131,7 @@ pub struct QueueConfig {
     pub acl_admin: String,
     /// Which jobs it takes, and what users may have of it.
     pub admission: Admission,
-    /// Weights of users in it and below it, which go over those that users have anywhere.
+    /// Weights of users in it and below it, which override the users' own.
     pub user_weights: BTreeMap<String, f32>,
     /// Its guarantees and limits by node label.
     pub labels: Labels,
@@ -208,7 +208,7 @@ pub(super) fn read_dynamic_queues(root: &mut Section<'_>) -> Result<DynamicQueue
     Ok(queues)
 }
 
-/// Values for every queue that sets none, whoever made it.
+/// Values for every queue that sets none, configured or made by a submission.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueDefaults {
     /// How many jobs may run in it or below it.
@@ -325,7 +325,7 @@ fn read_queue(
     })
 }
 
-/// Reads what queues have that submissions make below this one.
+/// Reads the settings of queues that submissions make below this one.
 fn read_new(
     section: &mut Section<'_>,
     plain: QueueConfig,
@@ -353,7 +353,7 @@ fn read_new(
     })
 }
 
-/// Reads what a queue has against others: weight, limits, how they compare, what is taken back.
+/// Reads the settings of a queue against others: weight, limits, comparison, preemption.
 fn read_shares(
     section: &mut Section<'_>,
     plain: QueueConfig,
@@ -403,8 +403,8 @@ fn read_patience(section: &mut Section<'_>, plain: Patience) -> Result<Patience,
     Ok(patience)
 }
 
-/// Refuses a maximum below the minimum where both are whole numbers. Where the cluster decides, the
-/// minimum holds.
+/// Refuses a maximum below the minimum where both are whole numbers. For parts,
+/// `Queues::in_whole` decides which holds.
 fn check_order(
     section: &Section<'_>,
     resource_types: &[String],

@@ -48,7 +48,7 @@ pub struct Admission {
     pub dynamic_depth: u32,
     /// Whether submissions reach the queues below it by a mapping alone, not by naming them.
     pub mapped_only: bool,
-    /// How many queues it may have below it for submissions to make another, under those rules.
+    /// With this many queues directly below it, submissions make no other, under those rules.
     pub max_children: Option<u32>,
     /// How many jobs of one user may run at once in it or below it.
     pub max_running_jobs_per_user: Option<u32>,
@@ -69,8 +69,8 @@ pub struct Admission {
 pub struct UserLimit {
     /// The least part that a user is held to, in percent, however many users there are.
     pub percent: f32,
-    /// The most that one user may use, as a multiple of the leaf's minimum share; none for up to
-    /// its maximum.
+    /// The most that one user may use, as a multiple of the leaf's guarantee (`Terms::guaranteed`);
+    /// none for up to its maximum.
     pub factor: Option<f32>,
 }
 

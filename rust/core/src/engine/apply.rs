@@ -263,7 +263,7 @@ impl Engine {
         let waiting = queues.flat_map(|queue| queue.waiting.iter().copied());
         let mut line: Vec<_> = waiting.map(|id| self.cluster.turn(id)).collect();
         line.sort_unstable();
-        // Whoever comes in only takes room, so one pass is enough.
+        // An admitted job only takes room, so one pass is enough.
         for (_, id) in line {
             let facts = self.cluster.job(id).expect("waiting jobs are there").facts;
             if self
@@ -484,7 +484,7 @@ impl Engine {
     }
 }
 
-/// Whether all ids of a node are below `ID_MAX`, so that tables stay small.
+/// Whether the ids of a node that index tables are below `ID_MAX`: all but its label.
 fn in_range(facts: &NodeFacts) -> bool {
     let ids = [facts.node.0, facts.host.0, facts.rack.0];
     ids.into_iter().all(|id| id < ID_MAX)

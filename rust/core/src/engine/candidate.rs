@@ -4,7 +4,6 @@ use crate::words::ids::{ContainerKey, JobId, Millis};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
 
-/// A container that may be taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) job: JobId,

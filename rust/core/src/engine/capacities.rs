@@ -132,7 +132,7 @@ impl Engine {
         guaranteed
     }
 
-    /// An amount as YARN's calculator returns it: where only memory counts, what has memory has one
+    /// An amount as YARN's calculator returns it: where only memory counts, any memory has one
     /// vcore.
     pub(super) fn calculated(&self, amount: Resource) -> Resource {
         match self.setup.config.dominant {

@@ -152,8 +152,9 @@ impl Engine {
         owner.containers.insert(key, grant.container);
     }
 
-    /// Restores the room and the ask of a grant that the host refused. The job skips the node for
-    /// `REFUSED_MS`, so that heartbeats do not repeat the same refused grant.
+    /// Restores usage and ask of a grant that the host refused; the node's free room comes with its
+    /// next report. The job skips the node for `REFUSED_MS`, so that heartbeats do not repeat the
+    /// same refused grant.
     pub(super) fn nack(&mut self, job: JobId, seq: u64, refusal: Refusal) {
         let Some(grant) = self.take_in_flight(seq) else {
             return self.ignore("answer to an unknown grant", &(job, seq));

@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-/// Why a request failed. The engine is then unchanged.
+/// Why a request failed. It changed nothing but the clock; only `place` may leave a queue that it
+/// has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestError(pub String);
 
@@ -61,7 +62,7 @@ impl Engine {
     /// Serves one request: `{"op": ..., ...}`.
     ///
     /// # Errors
-    /// Says what is wrong with the request. The engine is then unchanged.
+    /// Says what is wrong with the request.
     pub fn request(&mut self, now: Millis, request: &Value) -> Result<Value, RequestError> {
         self.now = self.now.max(bounds::time(now));
         self.subject.set(None);
@@ -125,7 +126,8 @@ impl Engine {
         }
     }
 
-    /// Whether `request` could change what the engine decides, so that a journal must have it.
+    /// Whether `request` is a change, not a question. The bridge's journal records questions too:
+    /// they move the clock, and `queues` computes shares.
     pub fn is_mutating(request: &Value) -> bool {
         !matches!(
             request.get("op").and_then(Value::as_str),

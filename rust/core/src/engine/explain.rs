@@ -1,4 +1,4 @@
-//! Hands explanations what they read, and serves requests for them: one job with its waits and its
+//! Gives explanations their inputs, and serves requests for them: one job with its waits and its
 //! latest decisions, or the sentences of many jobs in turn.
 
 use super::control::{RequestError, numbered, refused};

@@ -142,7 +142,7 @@ impl Engine {
         job.ask_mut(ask_id).expect("it was found above").standing = Standing::Out;
     }
 
-    /// Takes an ask out that a limit of its user holds; its clock goes on.
+    /// Takes out an ask that its user's limit holds back; its clock goes on.
     pub(super) fn suspend(&mut self, job_id: JobId, ask_id: AskId) {
         let job = self.cluster.job_mut(job_id);
         if let Some(ask) = job.and_then(|job| job.ask_mut(ask_id)) {
@@ -281,7 +281,7 @@ impl Engine {
         }
     }
 
-    /// Takes all asks out at once: each is in many sets.
+    /// Empties the backlog at once: taking out single asks would search many sets for each.
     fn leave_everything(&mut self, jobs: &[JobId]) {
         self.backlog.clear();
         for tree in once(&mut self.tree).chain(self.partitions.values_mut()) {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(super) struct Inside {
     pub(super) leaf: ShareNodeId,
     pub(super) partition: PartitionId,
-    /// The rest of the leaf's bound by round (`round_max`).
+    /// The memory that `round_max` still lets this round take of the leaf.
     left_mb: i64,
     /// Whether other users' jobs give only what these users have above their limit.
     users_first: bool,

@@ -1,6 +1,5 @@
 //! Checks the invariants of the engine's books: recomputes each total from its parts and compares
-//! it with the kept one. Linear in everything; for tests, the simulator and the audit of a debug
-//! build.
+//! it with the kept one. Linear in everything; for tests, fuzzing and the simulator.
 
 use super::Engine;
 use super::partitions::may_be_lent;
@@ -330,7 +329,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Running jobs by user, within the limits; users of limited leaves as they are held.
+    /// Running jobs by user, within the limits; the books of users in leaves that limit them.
     fn check_users(&self) -> Result<(), String> {
         let queues = &self.cluster.queues;
         let mut running: BTreeMap<(QueueId, UserId), u32> = BTreeMap::new();

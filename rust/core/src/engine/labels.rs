@@ -14,9 +14,9 @@ pub(super) struct Label {
     capacity: Resource,
     /// Usage without evicted containers, which are about to go.
     used: Vec<Resource>,
-    /// That of the containers on their way out.
+    /// Usage of the containers on their way out.
     going: Vec<Resource>,
-    /// The part of it that other labels' queues have for asks without a label.
+    /// The part of `used` that the nodes lend to asks without a label.
     lent: Vec<Resource>,
     pending: Vec<Resource>,
     fair: Vec<Resource>,

@@ -37,7 +37,7 @@ enum Sort {
     /// By when it is expected; jobs that have started come first.
     Start,
     End,
-    /// As `ranks` has them: by something that the engine does not know.
+    /// By `ranks`, an order that only the host knows.
     Given,
 }
 
@@ -137,8 +137,8 @@ impl Engine {
         }))
     }
 
-    /// The jobs that are looked for, in order. Touches those that have not changed only if they are
-    /// sorted by something else than their number.
+    /// The jobs that are looked for, in order. Sorting by number reads only the notes of unchanged
+    /// jobs, not the jobs.
     fn found(&self, wanted: &Wanted) -> Vec<JobId> {
         // Whether the text is in the path, by number of a queue; none if it may not be seen.
         let mut seen = vec![None; self.cluster.queues.all().len()];
@@ -271,7 +271,7 @@ impl Engine {
     }
 }
 
-/// What a job is sorted by; `expected` is for the orders by prediction.
+/// The sort key of a job; `expected` is for the orders by prediction.
 fn sort_key(job: &Job, wanted: &Wanted, expected: &BTreeMap<JobId, i64>) -> i64 {
     let id = job.facts.job;
     match wanted.sort {

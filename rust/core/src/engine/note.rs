@@ -13,7 +13,7 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
 
 impl Engine {
-    /// Tells every stage of a change, if `change` finds what it is about.
+    /// Tells every stage of a change, if `change` finds its subject.
     pub(super) fn tell<F>(&mut self, change: F)
     where
         F: for<'a> FnOnce(&'a Cluster) -> Option<Change<'a>>,

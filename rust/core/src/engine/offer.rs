@@ -17,7 +17,8 @@ use std::ops::Range;
 const LOOKED_AT_MAX: usize = 256;
 const VISITS_MAX: usize = 64;
 const GRANTS_MAX: usize = 64;
-/// After this many visits in a row that grant nothing, the room is kept for others or for later.
+/// An offer ends after this many visits in a row that grant nothing: the room is kept for others or
+/// for later.
 const VAIN_MAX: usize = 4;
 
 /// Every node that may have room: those that reported some since an offer last found that it has
@@ -25,7 +26,7 @@ const VAIN_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Roomy {
     bits: Vec<u64>,
-    /// The node at which the next walk begins: nodes get their turns in a circle.
+    /// The node at which the next walk begins: walks go round robin.
     from: u32,
 }
 
@@ -182,8 +183,8 @@ impl Wanted {
 }
 
 /// The least of each resource that any pending ask of the job wants. A node without it has room for
-/// none of them; whether a node with it has is the visit's to find out. Not ask by ask: one
-/// ApplicationMaster may have thousands, and others wait meanwhile.
+/// none of them; on others the visit finds out. Not ask by ask: one ApplicationMaster may have
+/// thousands, and others wait meanwhile.
 fn least(job: &Job) -> Option<Resource> {
     let sizes = job.pending().map(|ask| ask.facts.resource);
     sizes.reduce(|one, other| one.component_min(&other))

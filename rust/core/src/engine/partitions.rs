@@ -12,11 +12,12 @@ use crate::words::keys::{Layout, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
 
-/// How long nodes of its own label must have left an ask without a label waiting before it is lent
-/// room elsewhere. The Capacity Scheduler waits until as many nodes have reported as there are.
+/// How long an ask without a label must have waited for nodes without one before others lend it
+/// room. The Capacity Scheduler waits until as many nodes have reported as there are.
 pub(super) const LEND_AFTER_MS: Millis = 1_000;
 
-/// More labels than a cluster has. Nodes of further ones count as nodes without a label.
+/// More labels than a cluster has. Usage on nodes of further ones counts as on nodes without a
+/// label, but their capacity does not.
 const PARTITIONS_MAX: usize = 256;
 
 impl Engine {
@@ -32,7 +33,8 @@ impl Engine {
             false => PartitionId::DEFAULT,
         }
     }
-    /// What the nodes have that the tree of a label is for.
+
+    /// The capacity of the nodes that the tree of a label is for.
     pub(super) fn capacity_of(&self, partition: PartitionId) -> Resource {
         if !self.partitioned {
             return self.cluster.capacity;
@@ -42,7 +44,7 @@ impl Engine {
         room.map_or(Resource::ZERO, |room| room.capacity)
     }
 
-    /// Begins the trees of labels again. No ask may be in the backlog.
+    /// Rebuilds the trees of labels. No ask may be in the backlog.
     pub(super) fn restart_partitions(&mut self) {
         let queues = self.share.layout() == Layout::Queues && self.share.market().is_none();
         let before = self.partitioned;

@@ -1,5 +1,5 @@
 //! Takes a node's room for a container that the host has placed itself, as YARN's processor of
-//! placement constraints does. What limits grants limits these containers as well.
+//! placement constraints does. The limits of grants hold for these containers as well.
 
 use super::control::{RequestError, no_job, numbered, refused};
 use super::{Engine, bounds};

@@ -1,5 +1,5 @@
-//! What another configuration would change: an engine of its own gets the same jobs and containers,
-//! then the configuration, and goes on for a while. Its decisions go nowhere.
+//! Tries another configuration: an engine of its own gets the same jobs and containers, then the
+//! configuration, and goes on for a while. Its decisions go nowhere.
 
 use super::control::{RequestError, refused};
 use super::{Engine, TICK_MS};
@@ -17,7 +17,7 @@ const AHEAD_MS: Millis = 120_000;
 /// Decisions of a step: headrooms, and containers taken back.
 const DECISIONS_MAX: usize = 1 << 16;
 
-/// What a plan needs of an engine, copied, so that the engine need not wait for the plan.
+/// A copy of the engine's state for a plan, so that the engine need not wait for it.
 #[derive(Debug)]
 pub struct Draft {
     setup: Setup,
@@ -32,8 +32,8 @@ pub struct Draft {
     asks: Vec<Event>,
 }
 
-/// What an engine has, as events for another one: without the places that asks name, and without
-/// what policies have learnt.
+/// The state of an engine, as events for another one: without the places that asks name, and
+/// without the lessons of policies.
 #[derive(Debug)]
 pub struct Books {
     /// Its nodes.
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Copies what it has.
+    /// Copies its state.
     pub fn books(&self) -> Books {
         let draft = self.draft(&Value::Null);
         let queues = self.cluster.queues.iter();
@@ -158,7 +158,7 @@ impl Engine {
 
 impl Draft {
     /// Tries the configuration, and says what it changes: stages, queues, and the containers that
-    /// would be taken back within `ahead_ms` if nothing ended.
+    /// would be taken back within `AHEAD_MS` if nothing ended.
     ///
     /// # Errors
     /// What is wrong with the configuration, as a reload would say it.

@@ -93,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Begins the tree of shares again, for a share stage with another layout. No ask may be in the
+    /// Rebuilds the tree of shares for a share stage with another layout. No ask may be in the
     /// backlog.
     fn restart_tree(&mut self) {
         // Accounts belong to queues, so a market needs ids that never go to another queue.

@@ -1,5 +1,5 @@
-//! Parts of reports: of a queue, what pages of the stock schedulers show, limits and shares as
-//! their rules compute them; of a job, its tasks.
+//! Parts of reports: of a queue, the limits and shares that pages of the stock schedulers show; of
+//! a job, its tasks.
 
 use super::Engine;
 use crate::catalogue;

@@ -213,8 +213,8 @@ impl Engine {
     }
 
     /// Ends a hold that led to nothing. The node rests before the next hold for any shape, so that
-    /// others get their chance. What the hold waited for may never come, such as the room of the
-    /// job's own ApplicationMaster.
+    /// others get their chance. The room that the hold waited for may never come, such as that of
+    /// the job's own ApplicationMaster.
     fn release(&mut self, id: NodeId, rest_ms: Millis) {
         self.reservations.remove(&id);
         let rest = Rest {

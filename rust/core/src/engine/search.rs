@@ -16,7 +16,7 @@ use crate::words::kind::Kind;
 use std::cell::Cell;
 
 /// How many asks of a size a search looks at in a leaf for one that may borrow: a thousand new ones
-/// must not make each heartbeat of a node that lends longer.
+/// must not slow down the heartbeats of nodes that lend.
 const LENT_LOOKS: usize = 16;
 
 /// The ask that a search found.

@@ -1,5 +1,5 @@
-//! The job or node that the engine works on, so that a panic can be blamed on it. The host keeps
-//! what makes an engine panic twice away from the next one. Decides nothing.
+//! The job or node that the engine works on, so that a panic can be blamed on it. After two panics
+//! the host keeps that job or node away from the next engine. Decides nothing.
 //!
 //! Also the faults that tests plant: asks of certain priorities, where `testing.faults` is on.
 

@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Adds what a queue has for submissions, as far as it has anything.
+    /// Adds a queue's settings for submissions, if it has any.
     pub(super) fn report_terms(&self, queue: QueueId, report: &mut Value) {
         let queues = &self.cluster.queues;
         let terms = queues.terms(queue);
@@ -126,7 +126,7 @@ impl Engine {
     }
 }
 
-/// What a request says of a submission, `groups` apart.
+/// Reads the submission of a request, except its `groups`.
 fn submission<'a, 'request: 'a>(
     section: &mut Section<'request>,
     groups: &'a [&'a str],

@@ -1,6 +1,6 @@
 //! Computes on each tick what heartbeats do not: demands, entitlements, headrooms. Entitlements are
-//! linear in queues, headrooms in jobs. Asks are looked at of the jobs that changed, and of those
-//! that ask for several labels where labels have trees of their own.
+//! linear in queues, headrooms in jobs. Reads the asks only of jobs that changed, and of those that
+//! ask for several labels where labels have trees of their own.
 
 use super::{Engine, Subject};
 use crate::config::By;
@@ -209,8 +209,8 @@ impl Engine {
     }
 
     /// Tells jobs with news the headroom without which their masters would kill reduces before the
-    /// next tick. Runs after a heartbeat or an offer, which end a host's frame: the answer that
-    /// brings an ApplicationMaster the news then brings it the headroom too. Not with the news
+    /// next tick. Runs after a heartbeat, an offer or a tick, which end a host's frame: the answer
+    /// that brings an ApplicationMaster the news then brings it the headroom too. Not with the news
     /// itself: a job may be gone some events later. Not at the end of a step: it must not matter
     /// where a host cuts steps.
     pub(super) fn keep_reduces(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {

@@ -34,7 +34,7 @@ pub(super) struct UserBooks {
     turns: BTreeSet<QueueId>,
     /// Leaves whose limit may have changed.
     stale: BTreeSet<QueueId>,
-    /// The nodes that limits were last worked out for, by label.
+    /// The capacity that limits were last worked out for, by label.
     capacity: BTreeMap<PartitionId, Resource>,
     /// Queues below which others came or went since.
     grown: BTreeSet<QueueId>,
@@ -61,8 +61,8 @@ struct LeafBook {
     /// How many jobs ask for something, whether that makes their user active or not. One that
     /// comes counts when it stands in the line.
     asking: u32,
-    /// Whether the leaf has been looked at for nodes since: something of it has started, and it
-    /// asks for more.
+    /// Whether nodes look at the leaf: one of its ApplicationMasters has started, and it asks for
+    /// more.
     looked: bool,
     /// How many users had nothing but waiting ApplicationMasters when the limit was worked out.
     only_waiting: u32,
@@ -102,7 +102,7 @@ struct JobBook {
     used: ByLabel,
     /// The size of its ApplicationMaster.
     master: Resource,
-    /// The label of the nodes that this is for. None where labels have no shares.
+    /// The label of the nodes that this is for; the default where labels have no shares.
     label: PartitionId,
     standing: Standing,
     turn: Turn,
@@ -220,7 +220,7 @@ impl UserBooks {
 }
 
 impl Engine {
-    /// Begins the books again after a reload. No ask may be in the backlog.
+    /// Empties the books and marks all jobs to be counted. No ask may be in the backlog.
     pub(super) fn restart_users(&mut self) {
         let limits = |queue: &Queue| queue.config.admission.user_limit.is_some();
         let limited = self.cluster.queues.iter().any(limits);
@@ -270,7 +270,7 @@ impl Engine {
             let leaves = self.users.leaves.keys().copied();
             self.users.stale.extend(leaves);
         }
-        // Elsewhere masters start as soon as there is room.
+        // Where masters stand in no line, they start as soon as there is room.
         let leaves = self.users.stale.iter().copied();
         let at_once = leaves.filter(|leaf| {
             let leaf = self.tree.node(self.leaf_of(*leaf));
@@ -321,7 +321,7 @@ impl Engine {
         self.hold_job(id, &over, held);
     }
 
-    /// A job as it counts in its leaf; none if that limits nobody. `before` is how it counted.
+    /// A job as it counts in its leaf; none if that limits no users. `before` is how it counted.
     fn book_of(&self, job: &Job, before: Option<&JobBook>) -> Option<JobBook> {
         let queue = self.cluster.queues.get(job.facts.queue)?;
         queue.config.admission.user_limit?;
@@ -501,8 +501,8 @@ impl Engine {
         over
     }
 
-    /// Holds the asks of a job, where its user is above the limit or that for its
-    /// ApplicationMaster, or releases them.
+    /// Holds a job's asks where its user is above the limit, and with `master` that for its
+    /// ApplicationMaster. Releases the others.
     fn hold_job(&mut self, id: JobId, over: &Over, master: bool) {
         match over.anywhere() || master {
             true => self.users.held.insert(id),

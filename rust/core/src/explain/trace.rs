@@ -11,7 +11,7 @@ use crate::words::event::EvictReason;
 use crate::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, NodeId};
 
 /// How often the tick explains waiting jobs, how many, and how many jobs it looks at for that. The
-/// result is for traces; a request does not use it.
+/// result is for traces; a request takes only the time since when a job waits from it.
 const EXPLAIN_MS: Millis = 2_000;
 const EXPLAINED_MAX: usize = 8;
 const LOOKED_AT_MAX: u32 = 128;

@@ -20,8 +20,8 @@ pub(crate) trait Answers {
     /// Returns by pool whether the node has no slot left.
     fn full_pools(&self, node: &Node) -> [bool; POOLS];
 
-    /// Returns, for an ask without room, the queue above its share with the most containers that
-    /// preemption spares. None if queues do not preempt each other.
+    /// Returns, for an ask without room, the queue above its share of which preemption spares the
+    /// most memory. None if queues do not preempt each other.
     fn spared(&self, waiting: &Job, ask: &Ask) -> Option<Spares>;
 
     /// Returns what the user of a job has in its leaf on the nodes of a label and may have there,

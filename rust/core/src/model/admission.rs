@@ -1,5 +1,5 @@
 //! Which submissions a queue takes, and which of its jobs may run: counts and limits by queue and
-//! by user. What waiting jobs come next is the engine's business.
+//! by user. The engine decides which waiting job is next.
 
 use super::queue::{Queue, Queues};
 use crate::config::State;
@@ -47,7 +47,7 @@ impl Queues {
         ]
     }
 
-    /// How many jobs of a user may run at once in a queue. That of root is also by `users`.
+    /// How many jobs of a user may run at once in a queue. In root, `users` limits them as well.
     fn max_running_of(&self, queue: &Queue, user: UserId) -> Option<u32> {
         let own = queue.config.admission.max_running_jobs_per_user;
         let all = self.users.max_running_jobs(user);
@@ -116,7 +116,7 @@ impl Queues {
         queue.waiting.remove(&job)
     }
 
-    /// Whether a queue and all above it take submissions.
+    /// The state of a queue for submissions: of the nearest queue upwards that is not running.
     pub fn state(&self, id: QueueId) -> State {
         let states = self.path_up(id).map(|queue| queue.config.admission.state);
         let mut closed = states.filter(|state| *state != State::Running);
@@ -173,8 +173,8 @@ impl Queues {
         std::mem::take(&mut self.shares_late)
     }
 
-    /// How many jobs of one user a leaf takes, by the user's part of it. As the stock Capacity
-    /// Scheduler, which counts with 32 bits and leaves out jobs that may not run yet.
+    /// How many jobs of one user a leaf takes, by the user's part of it. Like the stock Capacity
+    /// Scheduler, counts with 32 bits and leaves out jobs that may not run yet.
     fn max_jobs_of_user(&self, id: QueueId) -> Option<u32> {
         let queue = self.get(id)?;
         let (max, limit) = (self.max_jobs(queue)?, queue.config.admission.user_limit?);
@@ -182,8 +182,8 @@ impl Queues {
         Some(max.min(part as u32))
     }
 
-    /// What a queue has for the priority and the time of a job, from the nearest queue upwards that
-    /// says it. A default is cut to its maximum.
+    /// The priorities and lifetimes for a queue's jobs, each from the nearest queue upwards that
+    /// sets it. A default is cut to its maximum.
     pub fn terms(&self, id: QueueId) -> Terms {
         let nearest = |of: fn(&Queue) -> Option<i64>| self.path_up(id).find_map(of);
         let cut = |value: Option<i64>, most: Option<i64>| match (value, most) {

@@ -87,7 +87,7 @@ impl Over {
         self.plain || !self.labels.is_empty()
     }
 
-    /// Whether asks are held here that another one lets go on.
+    /// Whether it holds asks that `other` lets go on.
     pub(crate) fn exceeds(&self, other: &Over) -> bool {
         self.plain && !other.plain || !self.labels.is_subset(&other.labels)
     }

@@ -44,8 +44,8 @@ impl<'a> World<'a> {
         pool(self.config, kind, am)
     }
 
-    /// Whether this container may be taken back: never an ApplicationMaster, and nothing that a
-    /// queue spares of applications other than MapReduce.
+    /// Whether this container may be taken back: no ApplicationMaster, and none that a queue spares
+    /// (`preempt_from`, `preempt_opaque`).
     pub fn may_take(&self, job: &Job, container: &Container) -> bool {
         !container.am && self.cluster.queues.may_take_from(&job.facts)
     }
@@ -118,7 +118,7 @@ pub enum Change<'a> {
         /// The container, with that progress.
         container: &'a Container,
     },
-    /// The bytes of a task became known whose container is not here, because it has ended.
+    /// The bytes of a task became known after its container had ended.
     Outcome {
         job: &'a Job,
         key: ContainerKey,
@@ -157,7 +157,7 @@ pub enum Change<'a> {
     },
     /// The part of a node that other workloads use changed; see `Node::foreign_per_mille`.
     Load,
-    /// Nodes came, went or changed, and with them the slots.
+    /// The number of slots changed: by nodes, or by the mean size of containers.
     Nodes,
     /// The place stage's steps served nothing of this leaf though something is pending.
     PassedOver { leaf: ShareNodeId },

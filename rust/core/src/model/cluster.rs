@@ -1,7 +1,7 @@
 //! The cluster as the engine knows it: nodes, jobs, asks, containers, and the totals over them.
 //!
 //! Only the engine changes it, and only for an event or a validated grant. Policies read it.
-//! Everything is in dense tables by id; what ends leaves a hole that its id may fill again.
+//! Everything is in dense tables by id; removed entries leave holes that their ids may fill again.
 
 use super::job::Job;
 use super::launch::LaunchOverhead;
@@ -22,7 +22,7 @@ pub struct Node {
     pub facts: NodeFacts,
     /// The room that the engine may still hand out: the free room of the last report less the
     /// grants since. YARN frees a stopped container's room only when the node confirms the stop, so
-    /// this can be less than capacity minus `used`; never more.
+    /// this can be less than capacity minus `used`.
     pub free: Resource,
     /// The resources of the containers on it, grants in flight included.
     pub used: Resource,
@@ -139,8 +139,8 @@ impl Cluster {
         kept.or_else(|| self.job(id).map(|job| job.facts.queue))
     }
 
-    /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By
-    /// priority, then by submission, whatever the order stage (FS-19).
+    /// The rank of a job among waiting jobs; the smallest is admitted first. By priority, then by
+    /// submission, whatever the order stage (FS-19).
     pub(crate) fn turn(&self, id: JobId) -> Turn {
         let facts = self.job(id).map(|job| job.facts);
         (facts.map(|f| (Reverse(f.priority), f.submitted_ms)), id)

@@ -82,7 +82,7 @@ pub struct Row {
 /// Where an ask stands in the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Standing {
-    /// Nothing is pending, or the job may not run yet.
+    /// Nothing is pending, or something holds it back; see `Job::is_due`.
     #[default]
     Out,
     /// Any node with room will do now.
@@ -114,7 +114,7 @@ pub struct Ask {
     pub shape: ShapeId,
     /// How far from the named places it may run now.
     pub level: Locality,
-    /// When it began to insist on `level`: at its first appearance or at its last local grant.
+    /// When it began to insist on `level`, or was last served there.
     pub insisting_since_ms: Millis,
     /// When it was first passed over since then, if that was seen.
     pub passed_over_ms: Option<Millis>,

@@ -127,7 +127,7 @@ impl Noted {
         }
     }
 
-    /// What jobs want, in no order; some are of jobs that have gone, and nothing.
+    /// The demands of jobs, in no order. Jobs that have gone leave demands of nothing.
     pub(crate) fn wants(&self) -> &[Want] {
         &self.wants
     }
@@ -137,7 +137,7 @@ impl Noted {
         place.map(|place| place as usize)
     }
 
-    /// What the headroom of a job depends on, if it is there.
+    /// The inputs of a job's headroom, if the job is there.
     pub(crate) fn tell(&self, id: JobId) -> Option<&Tell> {
         self.place(id).map(|place| &self.tells[place])
     }

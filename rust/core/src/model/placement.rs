@@ -293,8 +293,8 @@ impl Queues {
         }
     }
 
-    /// The lists of users who may submit into a queue that is to be made, by its own rights and
-    /// those of the queues that are made with it.
+    /// The lists of users who may submit into a queue that does not exist yet: by its own rights
+    /// and those of the queues that are made with it.
     pub(crate) fn rights_of_new(&self, path: &str) -> Vec<&str> {
         let nearest = self.nearest(path);
         let mut above = Some(&nearest.config);
@@ -412,8 +412,8 @@ fn no_rule(submission: &Submission<'_>, refusals: &[String]) -> String {
     )
 }
 
-/// Checks the name of a queue in a submission as the stock scheduler does, which knows no other
-/// fault of a name that a rule may make.
+/// Refuses a submission's queue name with a dot or a space at an end, as the stock Fair Scheduler
+/// does.
 fn checked(name: &str, names: Names) -> Result<&str, Miss> {
     let good = name == name.trim() && !name.starts_with('.') && !name.ends_with('.');
     if names == Names::Paths && !good {
@@ -424,7 +424,7 @@ fn checked(name: &str, names: Names) -> Result<&str, Miss> {
     Ok(name)
 }
 
-/// What a submission may do with a queue that a rule found.
+/// Checks that a submission may use a queue that a rule found.
 fn use_of(queue: &Queue, names: Names, creates: bool) -> Result<Target, String> {
     let path = &queue.config.path;
     // In the stock Fair Scheduler a queue that left the file is as good as made by a submission.
@@ -467,7 +467,7 @@ impl Variables<'_> {
         }
     }
 
-    /// Replaces a part of a path that is a variable; the parts before it are known.
+    /// The value of a variable in a path, if it has one, after the parts `before` it.
     fn value(&self, variable: &str, before: &[String]) -> Option<String> {
         let submission = self.submission;
         let requested = self.queues.requested(submission, Names::Leaves);

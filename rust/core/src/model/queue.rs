@@ -89,7 +89,7 @@ impl Queue {
         self.removed
     }
 
-    /// Whether jobs may be in it: nothing is below it, nor is to be.
+    /// Whether jobs may be in it: no queue is below it, and no setting makes it a parent.
     pub fn is_leaf(&self) -> bool {
         self.children.is_empty() && !self.config.parent && self.config.admission.dynamic_depth == 0
     }
@@ -433,7 +433,8 @@ impl Queues {
         id
     }
 
-    /// The queue that the rules chose; made if it does not exist. The second value tells whether.
+    /// The queue that the rules chose, made if it does not exist. The second value tells whether it
+    /// was made or revived.
     pub(super) fn take(&mut self, target: Target, user: &str) -> (QueueId, bool) {
         match target {
             Target::Exists(id) => {

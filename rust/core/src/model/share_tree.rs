@@ -100,7 +100,7 @@ pub struct ShareNode {
     pub masters_in_line: bool,
     /// The most that it could have used at the last look; see `engine/users/masters.rs`.
     pub recorded: Resource,
-    /// What it used at the last look, if that has changed since.
+    /// Its usage at the last look, if that has changed since.
     passed: Option<Resource>,
     /// The resources of its jobs' containers, grants in flight included.
     pub used: Resource,
@@ -221,7 +221,7 @@ impl ShareNode {
         self.first_arrival = self.arrivals.keys().next().copied();
     }
 
-    /// What `Share::entitle` reads and computes: `demand`, then its three results.
+    /// The input of `Share::entitle`, `demand`, and its three results.
     pub(crate) fn shares(&self) -> [Resource; 4] {
         [
             self.demand,
@@ -241,7 +241,7 @@ impl ShareNode {
         ] = shares;
     }
 
-    /// What it used at the last look: the container that it led to does not count, those that have
+    /// Its usage at the last look: the container that this led to does not count, those that have
     /// ended since do.
     pub(crate) fn passed(&self) -> &Resource {
         self.passed.as_ref().unwrap_or(&self.used)
@@ -266,9 +266,9 @@ pub struct ShareTree {
     step: Resource,
     /// Whether it is for the nodes of one label.
     labelled: bool,
-    /// Whether nodes keep what they used at the last look.
+    /// Whether nodes keep their usage at the last look.
     pub(crate) keeps_passed: bool,
-    /// The nodes that differ from it.
+    /// The nodes whose usage has changed since.
     ended: Vec<ShareNodeId>,
 }
 

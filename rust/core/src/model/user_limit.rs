@@ -12,11 +12,11 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) rule: UserLimit,
-    /// Everything that the cluster has.
+    /// The capacity of the cluster, or of the nodes of a label.
     pub(crate) cluster: Resource,
     /// The smallest container.
     pub(crate) step: Resource,
-    /// The leaf's minimum share.
+    /// The leaf's guarantee; its minimum share where queues do not compare by guarantees.
     pub(crate) guaranteed: Resource,
     /// The leaf's maximum.
     pub(crate) maximum: Resource,
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(terms.limit(&alone), Resource::new(29_696, 30));
     }
 
-    /// By hand: nobody is active, so the percentage decides. Used is below the guarantee, and
+    /// By hand: no user is active, so the percentage decides. Used is below the guarantee, and
     /// 25 % of 40 GB is 10 GB.
     #[test]
     fn an_idle_leaf_gives_the_percentage() {

@@ -1,5 +1,5 @@
-//! Defines the reasons why an ask waits and the remedies, in which stages and engine tell them. A
-//! reason is small and `Copy`, so that keeping it costs nothing on a heartbeat.
+//! The reasons why an ask waits, and the remedies, as stages and engine report them. A reason is
+//! small and `Copy`, so that keeping it costs nothing on a heartbeat.
 
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;

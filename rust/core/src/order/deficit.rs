@@ -351,7 +351,7 @@ impl Deficit {
             let differs = |i: &usize| before[pool][*i] != after[pool][*i];
             moved.extend((0..members.len()).filter(differs).map(|i| members[i].job));
         }
-        // Reduces may start when counters say that maps are done, of which no change tells.
+        // Counters may raise the number of completed maps; this stage does not follow them.
         if self.settings.slow_start.is_some() {
             moved = world.cluster.job_ids().to_vec();
         }

@@ -2,7 +2,7 @@
 //! over insists on its hosts for `node_wait_ms`, then on its racks for `rack_wait_ms`.
 //!
 //! YARN's schedulers count missed chances: nodes that reported, with an ask's job in line, and
-//! served something else or nothing. As all nodes report once in an interval, a number of misses is
+//! served something else or nothing. All nodes report once per interval, so a number of misses is
 //! a time.
 //!
 //! An ask's clock starts when it is first passed over, not when it appears. On a full cluster no
@@ -219,7 +219,7 @@ mod tests {
         // Both schedulers wait for as many nodes as there are, at most.
         assert_eq!(wait_ms(Wait::Misses(40), 10), 1_000);
         assert_eq!(wait_ms(Wait::Misses(0), 10), 0);
-        // Never none for some: in a large cluster one report follows within less than 1 ms.
+        // One miss never becomes 0 ms, though nodes of a large cluster report more often than that.
         assert_eq!(wait_ms(Wait::Misses(1), 5_000), 1);
         assert_eq!(wait_ms(Wait::Misses(1), 0), 1_000, "before any node came");
     }

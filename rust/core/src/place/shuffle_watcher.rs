@@ -263,7 +263,7 @@ impl ShuffleWatcher {
         let patience_ms = netsat::UNHEARD_PERIODS * self.settings.period_ms;
         let jobs = &self.jobs;
         let placed = |job: JobId| jobs.get(&job).map(JobState::placed);
-        // Frameworks whose reduces are not known fetch on every rack alike.
+        // If no reduce is known to run, every rack is assumed to fetch alike.
         let receivers = |racks: &[PlaceId]| {
             let mut running = PerRack::new();
             jobs.values().for_each(|job| job.add_running(&mut running));
@@ -399,7 +399,7 @@ impl ShuffleWatcher {
             }
             _ => return,
         };
-        // Maps affect only the classes of reduces, which may not be asked for yet.
+        // A map affects only the classes of reduces, and those only once reduces are asked for.
         if kind == Kind::Reduce || (kind == Kind::Map && job.pending_of(Kind::Reduce) > 0) {
             self.refresh(job, stale);
         }

@@ -1,8 +1,8 @@
 //! Queues with guarantees, as the Capacity Scheduler has them.
 //!
-//! A queue's `min_share` is its guarantee, by weight where it sets none. Siblings are served in the
-//! order of what they use over what they are guaranteed, so that each may have what others leave.
-//! A queue may say itself how those below it compare.
+//! A queue's `min_share` is its guarantee, by weight where it sets none. Siblings are served in
+//! order of usage over guarantee, so that each may have what others leave. A queue may set how its
+//! children compare.
 
 use crate::config::Compare;
 use crate::model::change::World;

@@ -113,7 +113,7 @@ struct Saved {
     /// numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     jobs: BTreeMap<u32, SavedJob>,
-    /// Debts of such jobs beside that, by queue.
+    /// Debts for such jobs that ended, moved or got another authority, by queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     owed: BTreeMap<String, Debt>,
     /// Spending under an earlier engine of applications that may still appear.
@@ -141,8 +141,8 @@ impl DynamicPriority {
         }
     }
 
-    /// Makes a leaf for every new queue. The first time, it also opens an account with the budget
-    /// of the configuration, or none (DP-41).
+    /// Makes a leaf for every new queue. The first time, it also opens an account with the
+    /// configured budget, 0 by default (DP-41).
     fn grow(&mut self, world: &World<'_>) {
         for queue in world.cluster.queues.all().iter().skip(self.leaves.len()) {
             let config = &queue.config;

@@ -2,7 +2,7 @@
 //!
 //! Water-filling computes entitlements per resource type. Siblings below their minimum share go
 //! first, then the one with the least usage per weight. Usage is memory, or the dominant share if
-//! so configured (Ghodsi et al., NSDI 2011). A queue may say itself how those below it compare.
+//! so configured (Ghodsi et al., NSDI 2011). A queue may set how its children compare.
 
 use crate::config::Compare;
 use crate::model::change::World;

@@ -6,8 +6,8 @@ use crate::model::share_tree::ShareNode;
 use crate::words::keys::ShareKey;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// Compares as the queue above says. By memory alone where it leaves that open, or by the dominant
-/// type.
+/// Compares as the queue above says. Where it leaves that open, by the dominant type if `dominant`,
+/// else by memory alone.
 pub(crate) struct ByUsage {
     pub(crate) dominant: bool,
 }

@@ -18,7 +18,7 @@ pub trait Stage {
     fn load(&mut self, _saved: &Value) {}
 
     /// Takes what was learnt of jobs since the last call, for books that outlive the engine: keys,
-    /// and small JSON values as text. Called after every step.
+    /// and small JSON values as text. Called after every step of a host that keeps such books.
     fn lessons(&mut self) -> Vec<(String, String)> {
         Vec::new()
     }

@@ -90,7 +90,7 @@ fn divide(
     most: fn(&ShareNode) -> Resource,
 ) -> Vec<Resource> {
     let mut shares = vec![Resource::ZERO; siblings.len()];
-    // Of types that are not there nobody gets anything; most clusters have two of eight.
+    // Types without a total give no shares; most clusters have two of eight.
     let types: Vec<usize> = (0..RESOURCE_TYPES_MAX).filter(|i| total[*i] > 0).collect();
     let mut claims = vec![Vec::with_capacity(siblings.len()); types.len()];
     // All types of a node at once: thousands of nodes come from memory.

@@ -40,8 +40,8 @@ pub enum Wants {
     Traffic,
     /// How far samples of its running reduces are.
     Progress,
-    /// How far each running task is, and which commit. Matters only to a policy that takes
-    /// containers back, so it is wanted only with settings that do.
+    /// How far each running task is, and which commit. Wanted only if a policy takes containers
+    /// back by its settings.
     Tasks,
 }
 

@@ -15,7 +15,7 @@ use crate::words::kind::Kind;
 /// How far from its named places an ask may run.
 pub trait Place: Stage + Send {
     /// The level of an ask whose nearest named place is `floor`, before it has waited: at
-    /// least `floor`. By default, like the others, of a placement that waits for no place.
+    /// least `floor`. All defaults here are those of a placement that waits for no place.
     fn start(&self, _floor: Locality) -> Locality {
         Locality::OffSwitch
     }

@@ -16,7 +16,7 @@ use crate::words::resource::Resource;
 
 /// Which queue is next.
 pub trait Share: Keys + Stage + Send {
-    /// The form of the tree of shares. Fixed while the engine lives.
+    /// The form of the tree of shares; always the same for one share.
     fn layout(&self) -> Layout;
 
     /// How queues compare if the queue above them says this. None: as the share always does.

@@ -330,7 +330,7 @@ pub enum Event {
         /// The container that it became.
         key: ContainerKey,
     },
-    /// The host refused a grant; what it had taken is given back.
+    /// The host refused a grant; its usage and its ask are restored.
     Nack {
         /// The job that the grant was for.
         job: JobId,

@@ -7,6 +7,6 @@ pub const LOST: i32 = -100;
 pub const PREEMPTED: i32 = -102;
 /// Its ApplicationMaster stopped it.
 pub const STOPPED: i32 = -105;
-/// Its task succeeded: it ended by itself, or its ApplicationMaster or the signal that one sends
-/// stopped it.
+/// Its task succeeded: it ended by itself, or its ApplicationMaster stopped it (143: by SIGTERM).
+/// The engine itself counts only 0 as success.
 pub const ENDED_WELL: [i32; 3] = [0, STOPPED, 143];

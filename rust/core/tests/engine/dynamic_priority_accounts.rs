@@ -481,7 +481,7 @@ fn filled(slots: u32, rates: &[i64], demands: &[u32]) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Design invariant 5, DP-61. Over random histories, every debit matches the test's own meter,
+    /// DP-61. Over random histories, every debit matches the test's own meter,
     /// no slot stays idle while a task waits, and the sums agree to the last unit.
     #[test]
     fn credits_are_conserved_over_random_histories(

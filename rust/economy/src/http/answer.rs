@@ -33,11 +33,11 @@ pub struct Answer {
 /// A change that is written and must be reloaded by the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Where the file is, links followed.
+    /// The path of the file, with links followed.
     pub(crate) file: PathBuf,
-    /// What it held before.
+    /// The text that was replaced.
     pub(crate) before: String,
-    /// What the file before it held, if there was one.
+    /// The text of the previous file at that time, if there was one.
     pub(crate) earlier: Option<String>,
     /// The body of the answer.
     pub(crate) answer: Value,
@@ -91,7 +91,8 @@ impl Reply {
         self
     }
 
-    /// Adds the headers of every answer: none is a page, and most are for one reader only.
+    /// Adds the headers of every answer, unless its route has set them. They suit data for one
+    /// reader.
     pub(crate) fn secured(self) -> Answer {
         let mut headers = self.headers;
         let mut put = |name: &'static str, value: &str| {

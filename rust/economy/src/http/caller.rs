@@ -82,7 +82,7 @@ impl Api {
             true => Interface::Published,
             false => Interface::Json,
         };
-        // Checked before the gate hashes it.
+        // Checked before `identify` hashes it.
         let outcome = match request.body.len() > CONFIGURATION_BYTES_MAX {
             true => Err(Refusal::TooLarge("body", CONFIGURATION_BYTES_MAX).into()),
             false => self.identify(interface, backend, request, who),

@@ -323,7 +323,7 @@ fn serve(
         let queue = exchange.queue.as_deref();
         let line = |outcome| record(request, &exchange.who, action, queue, outcome).to_line();
         match outcome.as_mut().map(|reply| reply.written.as_mut()) {
-            // Nobody knows yet how this ends: the host writes one of the two.
+            // The outcome is open until the host has reloaded: it writes one of the two lines.
             Ok(Some(written)) => {
                 written.done = line(Ok(()));
                 let why = "the configuration was refused when it was reloaded";
@@ -381,7 +381,7 @@ impl Exchange<'_> {
                 expected,
             )
         })?;
-        // Checked before the gate hashes it.
+        // Checked before `identify` hashes it.
         let most = route.body_bytes_max;
         match self.request.body.len() {
             length if length <= most => {}

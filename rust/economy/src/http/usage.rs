@@ -1,5 +1,5 @@
-//! What the cluster was used for in the last hour: the engine's reports, one each
-//! [`SAMPLE_MS`]. In memory only; a new active ResourceManager begins anew.
+//! The use of the cluster in the last hour: the engine's reports, one each [`SAMPLE_MS`]. In memory
+//! only: it starts empty after a failover.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -109,7 +109,7 @@ mod tests {
         let mut usage = Usage::default();
         usage.add(10_000, 1, report([7, 0, 0, 1], 2));
         usage.add(20_000, 1, report([9, 1, 0, 1], 5));
-        // The engine was replaced, and counts anew.
+        // The engine was replaced, and counts from 0.
         usage.add(30_000, 2, report([4, 0, 0, 0], 1));
         usage.add(40_000, 2, report([5, 0, 0, 0], 1));
         let samples = usage.since(0, |_| true);

@@ -37,7 +37,7 @@ pub enum StoreError {
     },
 }
 
-/// What is wrong with a batch, an interval or a store.
+/// The fault of a batch, an interval or a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A tick or serial number that does not follow the last.

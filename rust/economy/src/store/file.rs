@@ -321,7 +321,8 @@ impl FileStore {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Appends a line and syncs it: that is the commit. After an error the log is unchanged.
+    /// Appends a line and syncs it: that is the commit. After an error, cuts the log to its length
+    /// before.
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let log = self.log.as_mut().expect("it was refreshed under this lock");
         let (line, sum) = chained(log.sum, record);
@@ -332,7 +333,7 @@ impl FileStore {
             log.file.sync_data()
         };
         if let Err(error) = write() {
-            // If even that fails, the next reader cuts the line off or finds it whole.
+            // If that fails too, the next reader cuts the line off or finds it whole.
             let _shortened = log.file.set_len(end).and_then(|()| log.file.sync_all());
             self.log = None;
             return Err(self.error(error));

@@ -1,6 +1,6 @@
 //! Reads the budget file of the published scheduler (DP-30). Each line has a queue's name, its
-//! budget and its spending rate, separated by blanks. Other lines are skipped and reported with
-//! their number. Existing accounts stay unchanged.
+//! budget and its spending rate, separated by blanks. Skips other lines, and reports the number of
+//! each that is not blank. Existing accounts stay unchanged.
 
 use crate::record::Change;
 use crate::store::book::Book;

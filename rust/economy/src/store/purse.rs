@@ -35,7 +35,7 @@ const TABLES: Tables = Tables {
     new: String::new,
 };
 
-/// What a queue of a sub-cluster lacks.
+/// A request to draw for a queue of a sub-cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// The queue's path.
@@ -53,7 +53,7 @@ pub struct Draw {
     pub queue: String,
     /// The number of the wish.
     pub number: i64,
-    /// More than 0, at most what was wished.
+    /// More than 0, at most the amount of the wish.
     pub amount: Credits,
 }
 
@@ -62,15 +62,15 @@ pub struct Draw {
 pub struct Balance {
     /// The queue's path.
     pub queue: String,
-    /// What administrators have put in so far, in millionths.
+    /// Sum of all that administrators have put in, in millionths.
     pub granted_micro: i64,
-    /// What is left.
+    /// Credits left.
     pub left: Credits,
-    /// What each sub-cluster has drawn so far, in millionths.
+    /// Sum of the draws of each sub-cluster, in millionths.
     pub drawn_micro: Vec<(String, i64)>,
 }
 
-/// Who draws.
+/// A sub-cluster that draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubCluster {
     /// Its name.
@@ -227,7 +227,8 @@ impl Purse {
         Ok(balances)
     }
 
-    /// What each purse has left, and the last number that the sub-cluster has drawn from it.
+    /// Registers the sub-cluster. Returns the millionths left in each purse, and the number of the
+    /// sub-cluster's last draw from it.
     fn open_to(
         &mut self,
         cluster: &SubCluster,

@@ -100,7 +100,8 @@ impl From<i64> for Cell {
 }
 
 impl From<u64> for Cell {
-    /// Counters start at 0 and grow by 1: they never reach the limit.
+    /// Numbers above 63 bits become the largest: limits of queries may be so high, counters never
+    /// are.
     fn from(value: u64) -> Cell {
         Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
     }

@@ -9,7 +9,7 @@ use heddle_sim::cluster_sim::{Hardware, JobRecord, Results};
 use heddle_sim::failure::Checked;
 use heddle_sim::plot::{Line, Plot};
 
-/// The runs of a mean.
+/// The seeds of the runs in each mean.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
 /// Returns the paper's small cluster: 5 nodes of 8 cores; 2 reduce slots each, for the 10 reduces
@@ -70,7 +70,7 @@ pub(super) fn boosts(runs: &Runs) -> Checked<Table> {
 }
 
 fn rows(table: &mut Table, map_ms: i64, with: &[Results], without: &[Results]) {
-    // The paper does not give the length; the one whose times are the paper's is compared.
+    // The paper does not give the length. Only the length that gives the paper's times is compared.
     let compared = map_ms == 90_000;
     let claim = |claim| if compared { claim } else { Claim::Open };
     let of = format!("maps of {} s", map_ms / 1_000);

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// Jobs drawn for a set.
 const JOBS: u32 = 160;
 
-/// The sets of a sum.
+/// The seeds of the sets in each sum.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
 
 /// A wrong forecast: its height and its times, as factors.
@@ -34,7 +34,7 @@ fn reverse(foreign: &Foreign, (height, time): Wrong) -> Value {
     json!({"policy": "reverse-adaptive", "reverse_adaptive": {"foreign_load": forecast}})
 }
 
-/// A scheduler of the comparison, with the names of its rows.
+/// A scheduler of the comparison.
 #[derive(Clone, Copy)]
 pub(super) enum Scheduler {
     Fifo,
@@ -83,8 +83,7 @@ impl Sets {
         self.0.iter().flat_map(relative).collect()
     }
 
-    /// How far the ends foreseen at submission are from the real ones, over the time that the job
-    /// took.
+    /// Mean error of the ends predicted at submission, in per cent of the time that the job took.
     fn error(&self) -> f64 {
         100.0
             * mean(&self.each(|job| {

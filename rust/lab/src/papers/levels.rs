@@ -11,7 +11,7 @@ use heddle_sim::failure::Checked;
 use heddle_sim::plot::{Line, Plot};
 use serde_json::json;
 
-/// Why neighbours among eighty users hardly differ.
+/// The reason why neighbours among eighty users hardly differ.
 const GRAIN: &str =
     "odd slots go round each interval, but a map holds its slot for longer than an interval";
 
@@ -70,7 +70,7 @@ fn quoted(name: &str, times: &[f64]) -> Line {
     }
 }
 
-/// The same line through the best level (DP-57).
+/// The ideal line, scaled to meet the best level (DP-57).
 fn adjusted(ideal: &[f64], times: &[f64]) -> Vec<f64> {
     let last = times.len() - 1;
     ideal

@@ -33,7 +33,7 @@ impl Plan {
     }
 }
 
-/// How the simulations of an experiment run: the terminal's progress bar, and what engines know.
+/// The settings of an experiment's runs: the terminal's progress bar, and what engines know.
 pub struct Runs {
     bar: ProgressBar,
     pub(super) knowledge: Knowledge,

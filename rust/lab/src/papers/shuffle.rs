@@ -167,9 +167,9 @@ impl Sample {
         self.finished().filter(of_class).count() as f64
     }
 
-    /// A sum over the jobs that ended under both policies, over the other's. The mix of all jobs
-    /// that end differs between policies: some end large jobs that shuffle little, others more that
-    /// shuffle much.
+    /// Change of a sum over the jobs that ended under both policies, in per cent. The mix of all
+    /// jobs that end differs between policies: some end large jobs that shuffle little, others more
+    /// that shuffle much.
     fn of_both(&self, base: &Sample, amount: fn(&JobRecord) -> f64) -> f64 {
         let (mut ours, mut theirs) = (0.0, 0.0);
         for (a, b) in self.pairs(base) {

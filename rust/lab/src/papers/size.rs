@@ -12,7 +12,7 @@ use heddle_sim::failure::{Checked, Failure};
 use heddle_sim::plot::{Line, Plot};
 use heddle_sim::{Check, swim};
 
-/// The runs of a mean: one run of 100 jobs says little.
+/// The seeds of the runs in each mean: one run of 100 jobs says little.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 
 /// The paper's figures for one of the two workloads.

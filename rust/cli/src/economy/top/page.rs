@@ -43,7 +43,7 @@ impl View {
     }
 }
 
-/// Where a page starts.
+/// The start of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Start {
     /// For the server: a number of a job or node, or a number of rows to leave out.

@@ -1,11 +1,11 @@
 //! Starts the ApplicationMasters of leaves that limit users, in a line, as YARN's Capacity
-//! Scheduler does (`AbstractLeafQueue.activateApplications`): when one comes or ends, or the
-//! cluster changes, each that its leaf and its user have room for starts.
+//! Scheduler does (`AbstractLeafQueue.activateApplications`). When one comes or ends, or the
+//! cluster changes, all start for which their leaf and their user have room.
 //!
-//! The room of a leaf is a part of the most that it could have used at the last look. A look is
-//! what leads to a container, a heartbeat of a node with room that gets none, or a change of the
-//! cluster, while the leaf asks for something. So containers that end let no more start before the
-//! next look. Where labels have shares there is a line for the nodes of each (DI-26).
+//! The room of a leaf is a part of the most that it could have used at the last look. A look is a
+//! grant, a heartbeat of a node with room that gets no container, or a change of the cluster, while
+//! the leaf asks for something. So containers that end let no more start before the next look.
+//! Where labels have shares there is a line for the nodes of each (DI-26).
 
 use super::{Engine, JobBook, LeafBook, Standing};
 use crate::config::Compare;

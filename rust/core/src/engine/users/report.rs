@@ -1,4 +1,4 @@
-//! What the books of users say to reports and explanations.
+//! The figures of users for reports and explanations.
 
 use super::{Engine, UserBook};
 use crate::config::UserLimit;

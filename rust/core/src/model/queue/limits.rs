@@ -1,5 +1,5 @@
 //! The limits of queues: amounts in whole numbers, computed when the configuration or the cluster's
-//! capacity changes and never on a heartbeat, and what queues have from those above them.
+//! capacity changes and never on a heartbeat. Also the settings that queues inherit.
 
 use super::{Queue, Queues};
 use crate::config::{Accessible, Amount, Amounts, Compare, Patience, Preemption, QueueConfig};
@@ -30,7 +30,7 @@ impl Limit {
 struct On<'a> {
     /// Their label; none for the queue's own limits.
     label: Option<&'a str>,
-    /// What they have.
+    /// Their capacity.
     capacity: &'a Resource,
 }
 
@@ -348,8 +348,6 @@ mod tests {
         [queue.min_share, queue.max_share].map(|r| (r.memory_mb(), r.vcores()))
     }
 
-    /// Products by hand: YARN's Fair Scheduler cuts 33.3 % of 10001 (3330.333) to 3330 and 33.3 %
-    /// of 7 (2.331) to 2.
     fn place(queues: &mut Queues, path: &str) -> Result<(QueueId, bool), String> {
         queues.place(&Submission {
             user: "u",
@@ -360,6 +358,8 @@ mod tests {
         })
     }
 
+    /// Products by hand: YARN's Fair Scheduler cuts 33.3 % of 10001 (3330.333) to 3330 and 33.3 %
+    /// of 7 (2.331) to 2.
     #[test]
     fn percentages_follow_the_cluster() {
         let mut queues = queues(json!({"queues": [

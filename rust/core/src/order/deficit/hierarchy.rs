@@ -44,7 +44,8 @@ fn totals(pools: &[Pool]) -> Totals {
 }
 
 /// Divides `total` slots among pools: weighted max-min among siblings, from the root down. Each
-/// share lies between the pool's guarantee and its demand capped at its maximum.
+/// share lies between the pool's guarantee and its demand capped at its maximum. Guarantees beyond
+/// the total are cut in proportion.
 pub fn shares(total: f64, pools: &[Pool]) -> Vec<f64> {
     let totals = totals(pools);
     let mut shares = vec![0.0; pools.len()];

@@ -183,7 +183,7 @@ impl Ledger {
         }
     }
 
-    /// Recomputes the shares as of the last update, because jobs arrived at that same moment.
+    /// Recomputes the shares as of the last update, to include jobs that arrived soon after it.
     pub fn refresh(&mut self, slots: f64, pools: &[Pool], members: &[Member], rules: &Rules) {
         let wish = |member: &Member| self.wish(member, rules);
         let wishes: Vec<Demand> = members.iter().map(wish).collect();

@@ -22,7 +22,7 @@ pub struct Candidate {
 }
 
 /// Tells of each candidate whether it may run. Candidates get their turns by priority, submission
-/// and id. One runs unless its user or its pool is at its limit.
+/// and id. A candidate runs unless its user or its pool is at its limit.
 pub fn runnable(
     candidates: &[Candidate],
     scale: Scale,

@@ -15,7 +15,8 @@ pub struct Party {
     pub demand: u32,
 }
 
-/// Splits `minimum` into whole slots, in the order of `parties`, which also breaks ties.
+/// Splits `minimum` into whole slots. Returns the parts in the order of `parties`, which also
+/// breaks ties.
 ///
 /// Works in rounds, like the published code. Every party that can use more gets the floor of its
 /// part by weight of the rest. If all floors are 0, each gets one slot, in order of weight, then

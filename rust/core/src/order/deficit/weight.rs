@@ -14,7 +14,7 @@ pub const PRIORITIES: [(&str, i32, f64); 5] = [
 /// YARN's number for a job without a priority.
 const UNSAID: i32 = 0;
 
-/// Steps beyond which, either way, a priority weighs no more: 2^10 outweighs any rival in practice.
+/// Maximum number of times that a priority doubles or halves a weight; 2^10 suffices in practice.
 const STEPS_MAX: i32 = 10;
 
 /// Meaning of a YARN application priority.
@@ -54,7 +54,7 @@ impl Scale {
 pub struct Boost {
     /// Factor by which a new job weighs more.
     pub factor: f64,
-    /// Time after submission during which the job counts as new.
+    /// Time during which a job counts as new, from its submission or its first task.
     pub duration_ms: Millis,
 }
 

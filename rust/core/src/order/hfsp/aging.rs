@@ -20,11 +20,11 @@ const NOTHING: f64 = 1e-9;
 /// its end is dropped: a virtual cluster slower than the real one must not remember everything.
 const GHOSTS_MAX: usize = 1_024;
 
-/// Maximum number of steps of one `advance`; a step is never shorter than that part of the time.
+/// Maximum number of steps of one `advance`: no step is shorter than the time divided by it.
 /// Exact aging has a step for every virtual task that ends. A clock that jumps ahead, or thousands
 /// of jobs of tiny tasks, would keep it busy without end.
 const STEPS_MAX: f64 = 1e6;
-/// The same for the engine, which covers a second at a time with thousands of phases. A slot may
+/// The same for the engine, which covers a tick at a time with thousands of phases. A slot may
 /// stand idle virtually for a sixteenth of that.
 const COARSE_STEPS_MAX: f64 = 16.0;
 

@@ -115,7 +115,7 @@ impl SampleSet {
     }
 }
 
-/// If the start of the reduce function is unknown, all of the time counts as execution.
+/// Returns the time before the reduce function. If its start is unknown, all time is execution.
 fn shuffle_ms(container: &Container) -> Millis {
     let since = container.task.executing_since_ms;
     since.map_or(0, |since| container.task_ms(since))

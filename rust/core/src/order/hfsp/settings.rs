@@ -31,7 +31,7 @@ pub struct Settings {
     /// Whether phases age by weight, doubled by each step of YARN's application priority (HF-23).
     pub weigh_priorities: bool,
     /// Percentage of a job's maps that must have ended before its reduces may start (HF-16). None
-    /// on YARN, where the ApplicationMaster sees to that before it asks.
+    /// leaves that to the ApplicationMaster, which waits before it asks.
     pub slow_start_percent: Option<u32>,
     /// Whether to kill tasks in favour of phases that come before theirs (HF-13).
     pub kill: bool,

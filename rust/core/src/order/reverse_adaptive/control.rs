@@ -2,7 +2,7 @@
 //! (RA-8, RA-30). Reads the world and returns the matrix and the jobs' keys; changes nothing.
 //!
 //! Jobs, running tasks, slots and `PERIODS_MAX` periods bound its cost. Heartbeats bear none of it.
-//! Without goals there is nothing to place, and a cycle looks only at jobs that changed.
+//! Without goals there is nothing to place, and a cycle rereads only jobs that changed.
 
 use super::claims::{self, Claim};
 use super::matrix::{Cell, Matrix};
@@ -21,11 +21,11 @@ use crate::words::resource::Resource;
 use crate::words::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of periods in the reversed execution. With more goals than that, later goals are
-/// grouped, and each group gets its earliest deadline.
+/// Maximum number of periods in the reversed execution. With more deadlines than that, later ones
+/// are grouped, and each group gets its earliest deadline.
 const PERIODS_MAX: usize = 64;
 
-/// Maximum number of named hosts that a cycle reads, over all jobs and for one.
+/// Maximum number of named hosts that a cycle reads per pool and label, over all jobs and for one.
 const HOSTS_MAX: usize = 20_000;
 const HOSTS_PER_JOB_MAX: usize = 256;
 
@@ -47,7 +47,7 @@ pub(super) enum Placed {
     /// No cycle has seen any of them.
     #[default]
     Not,
-    /// The job has no goal: its key follows its running tasks.
+    /// The job has no goal that counts: its key follows its running tasks.
     ByTasks,
     At(OrderKey),
 }
@@ -137,7 +137,7 @@ impl Cycle<'_> {
         outcome
     }
 
-    /// Finds the jobs that can use slots, where none has a goal. Skips nodes without foreign load.
+    /// Finds the jobs that can use slots if none has a goal. Reads rooms only under foreign load.
     fn without_goals(&self) -> Outcome {
         let mut outcome = Outcome::default();
         let cluster = self.world.cluster;
@@ -353,7 +353,7 @@ impl Cycle<'_> {
     ///
     /// Carries fractions of slots from node to node: a small load on every node then takes its true
     /// sum of slots, not one from each node. A node with room for one slot has one slot of one
-    /// kind: with one of each, maps took it, and reduces had no slot anywhere.
+    /// kind: with one of each, maps would take it, and reduces would have no slot anywhere.
     fn hosts(&self, outcome: &mut Outcome) -> (Vec<Host>, [f64; POOLS]) {
         let cluster = self.world.cluster;
         let masters = Masters::of(self.world);
@@ -513,9 +513,9 @@ fn group_deadlines(now: f64, goals: &mut [(Goal, Option<usize>)]) {
     }
 }
 
-/// Returns the whole slots of a node by pool, when the nodes up to it have `free` slots in all, of
-/// which those before it were `given` some. The node gets the whole slots of both pools together
-/// that are left, each for the pool that is owed most.
+/// Returns the whole slots of a node by pool. `free` is the sum over the nodes up to and including
+/// it, `given` the part that earlier nodes got. The node gets the rest, both pools together, in
+/// whole slots, each for the pool that is owed most.
 fn whole_slots(free: &[f64; POOLS], given: &[f64; POOLS]) -> [u32; POOLS] {
     let mut left = (free.iter().sum::<f64>() + 1e-6).floor() - given.iter().sum::<f64>();
     let mut owed: [f64; POOLS] = std::array::from_fn(|pool| free[pool] - given[pool]);

@@ -51,9 +51,9 @@ pub(super) fn divide(split: Split, room: f64, wishes: &[Request]) -> Vec<f64> {
     }
 }
 
-/// Divides `room` so that the jobs come as near as they can to needing the same time at their full
-/// width: the highest of these levels fall first. Of jobs that all must be done at one time this
-/// leaves the most room for what is left. No job falls by more than `length`.
+/// Divides `room` among `jobs`, pairs of (work left, width). A job's level is the time that it
+/// needs at its full width. The highest levels fall first, none by more than `length`. If all jobs
+/// have the same deadline, this leaves the most room for the remaining work.
 pub(super) fn by_level(room: f64, length: f64, jobs: &[(f64, f64)]) -> Vec<f64> {
     let parts = |level: f64| {
         let part = move |(left, width): &(f64, f64)| {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_four_rules_on_one_example() {
-        // 20 for wishes of 2, 10 and 18.
+        // Wishes of 2, 10 and 18.
         let wishes = wishes(&[(2.0, 30.0), (10.0, 20.0), (18.0, 25.0)]);
         assert_eq!(divide(Split::MaxMin, 20.0, &wishes), [2.0, 9.0, 9.0]);
         assert_eq!(

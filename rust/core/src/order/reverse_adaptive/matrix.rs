@@ -1,5 +1,5 @@
-//! The present placement matrix, beside the running tasks: the jobs to which a node still owes
-//! tasks. RA-8, RA-9. Keeps counts; the numbers come from `placement`.
+//! The present placement matrix and the running tasks. The difference is the tasks that a node
+//! still owes. RA-8, RA-9. Keeps counts; the numbers come from `placement`.
 
 use crate::words::ids::{JobId, NodeId};
 

@@ -17,7 +17,7 @@ use crate::words::resource::Resource;
 pub(super) struct Outlook {
     /// Remaining tasks and work; the deadline leaves time for later phases.
     pub(super) goal: Goal,
-    /// Number of running and pending tasks. Reduces are asked for later than their job comes.
+    /// Number of running and pending tasks, without announced reduces that are not yet asked for.
     pub(super) can_start: u32,
     /// Whether the goal is out of reach.
     late: bool,
@@ -70,7 +70,7 @@ fn outlook_of(
         let left_ms = (deadline_ms - world.now) as f64 - after_ms;
         // A task that has not begun takes its whole length, however many slots there are.
         late = left_ms <= 0.0 || (to_start > 0 && left_ms < task_ms);
-        // Work is fluid, tasks are whole. As the goal comes near, the margin gives way.
+        // The plan's work is fluid, but tasks are whole. Near the goal the margin shrinks.
         let margin_ms = if to_start > 0 {
             settings.margin_tasks * task_ms
         } else {
@@ -198,7 +198,7 @@ fn without_goal(job: &Job) -> (i64, i64) {
     (-i64::from(job.facts.priority), job.facts.submitted_ms)
 }
 
-/// Steps of 1/32 for utility, from -2 to 1, in a key: one slot and none must differ.
+/// Steps per unit of utility (-2 to 1) in a key: fine enough to tell one slot from none.
 const STEP: f64 = 32.0;
 
 fn key((contented, utility, class): super::placement::Standing, tie: (i64, i64)) -> OrderKey {

@@ -76,8 +76,8 @@ pub(super) fn standing(bid: &Bid, alloc: u32) -> Standing {
     let pending = f64::from(bid.pending);
     // Adding 0 turns -0 into 0.
     let utility = match bid.class {
-        // Best effort is max-min of slots: by the part of its tasks a job of ten thousand would
-        // leave nothing to one of ten.
+        // Best effort is max-min of slots. By the part of tasks that have slots, a job of ten
+        // thousand tasks would leave nothing to one of ten.
         Class::BestEffort if alloc < bid.pending => {
             f64::from(alloc) / (f64::from(alloc) + FEW_SLOTS)
         }
@@ -172,8 +172,8 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the next node in turn with room for a task of the job. Rooms only shrink while slots
-    /// are handed out, so a full node never comes back. Together, all calls examine each node of
-    /// each size only once more often than they place tasks.
+    /// are handed out, so a full node never comes back. All calls together examine one node per
+    /// task placed, and each node once more per size.
     fn next_node(&mut self, job: usize) -> Option<usize> {
         let ring = self.sizes.get_mut(&self.bids[job].size)?;
         let size = &self.bids[job].size;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// A number that sorts numerically. Never make one of NaN or of -0.
+/// A number that sorts numerically. It must be neither NaN nor -0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Real(pub(super) f64);
 

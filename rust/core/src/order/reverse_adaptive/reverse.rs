@@ -17,7 +17,7 @@ const ROUNDING: f64 = 1e-9;
 pub struct Goal {
     /// Tasks yet to run; running ones may count as fractions.
     pub tasks: f64,
-    /// Slot-time they need: `tasks` times the mean length of a task.
+    /// Slot-time that they still need.
     pub work: f64,
     /// Time at which they should be done; None without a goal.
     pub deadline: Option<f64>,
@@ -52,7 +52,7 @@ pub struct Plan {
     pub fit_now: Vec<f64>,
     /// Work left for the first period, including jobs with a passed goal.
     pub needed_now: f64,
-    /// Work that no schedule of this division can complete in time.
+    /// Work that this division does not complete in time.
     pub missing: f64,
     /// Whether every goal can be met.
     pub feasible: bool,
@@ -98,9 +98,9 @@ pub fn required(now: f64, goal: &Goal) -> f64 {
 /// Reverses the execution of `goals` from the last deadline to `now`. `record` gets every period,
 /// the last first. For J jobs the cost is J log J per period and per change of the capacity.
 ///
-/// Where jobs have a width, a division by `split` may leave a job more than it can do before. Only
-/// then, and if that meets all goals, periods are divided by the time that each job needs at its
-/// width: the level algorithm (Muntz and Coffman, "Preemptive scheduling of real-time tasks on
+/// Where jobs have a width, `split` may leave a job more than it can do in the earlier periods.
+/// Only then, and if that meets all goals, periods are divided by the time that each job needs at
+/// its width: the level algorithm (Muntz and Coffman, "Preemptive scheduling of real-time tasks on
 /// multiprocessor systems", 1970), which meets all goals that can be met.
 pub fn reverse(
     now: f64,

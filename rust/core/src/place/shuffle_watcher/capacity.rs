@@ -12,8 +12,7 @@ use crate::words::ids::Millis;
 /// seconds from buffers, but a minute only if it has the capacity.
 const WINDOW_PERIODS: Millis = 12;
 
-/// Time over which an estimate would shrink to nothing at the rate of its first moment, so that it
-/// halves within a week: 10 days.
+/// Time constant of the estimate's exponential decay: 10 days, so that it halves within a week.
 const DECAY_MS: f64 = 10.0 * 86_400_000.0;
 
 /// Largest estimate, the limit of the configured capacity.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The most maps of a job whose bytes are awaited. The host asks about the maps of jobs with few.
+/// Maximum number of a job's maps whose bytes are awaited. The host asks only about jobs with few.
 const AWAITED_MAX: usize = 64;
 
 /// Bytes shuffled per byte of input, learnt of a program.

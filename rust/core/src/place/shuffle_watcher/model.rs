@@ -75,7 +75,7 @@ pub fn corrections(modelled: &PerRack, measured: &PerRack) -> PerRack {
 }
 
 /// Returns the map output that racks send by their nodes' reports and that no job's counters
-/// explain: of jobs whose ApplicationMasters answer late, not at all, or are not MapReduce's.
+/// explain. Its jobs' ApplicationMasters answer late or not at all, or are not MapReduce's.
 pub fn unexplained(modelled: &PerRack, measured: &PerRack) -> PerRack {
     let explained = |rack: &PlaceId| modelled.get(rack).is_some_and(|rate| *rate >= COMPARABLE);
     let foreign = |(rack, rate): &(&PlaceId, &f64)| **rate >= COMPARABLE && !explained(rack);
@@ -83,7 +83,7 @@ pub fn unexplained(modelled: &PerRack, measured: &PerRack) -> PerRack {
     rates.map(|(rack, rate)| (*rack, *rate)).collect()
 }
 
-/// Returns the flow of such output to receivers on these racks, which fetch alike.
+/// Returns the flow of unexplained output to the receivers by rack, which all fetch alike.
 pub fn foreign(output: PerRack, receivers: PerRack) -> Flow {
     Flow {
         shuffle: output.values().sum(),
@@ -93,9 +93,9 @@ pub fn foreign(output: PerRack, receivers: PerRack) -> Flow {
     }
 }
 
-/// Returns the traffic of each rack's link that nodes bear witness to. Users' code writes counters:
-/// they divide what nodes send among the racks, but never add to it. `racks` is the number of racks
-/// in all. What enters a rack is witnessed only if all of them report.
+/// Returns the traffic of each rack's link that nodes have measured. Counters come from users'
+/// code: they divide the measured output among the racks, but never add to it. `racks` is the
+/// number of all racks. Traffic into a rack counts only if all of them report.
 pub fn witnessed(account: &Account, sent: &PerRack, racks: usize) -> PerRack {
     let all: f64 = sent.values().sum();
     let of = |rates: &PerRack, rack: &PlaceId| rates.get(rack).copied().unwrap_or(0.0);

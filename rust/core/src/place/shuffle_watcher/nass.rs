@@ -134,7 +134,7 @@ pub fn steps(saturated: bool, wait: Wait, settings: &Settings) -> Vec<Step> {
     steps.copied().collect()
 }
 
-/// Returns the most patient wait during which the user accepts this task, consistent with
+/// Returns the strictest wait during which the user accepts this task, consistent with
 /// `categories`. `suits` says that SAMP or SARP wants the task on its rack, `local` that a map's
 /// data is there.
 pub fn worth(kind: Kind, suits: bool, local: bool, heavy: bool, settings: &Settings) -> Wait {

@@ -1,5 +1,5 @@
 //! Counts of tasks by how well they were placed. They show operators and experiments the effect of
-//! the policy; it decides nothing by them.
+//! the policy; no decision depends on them.
 
 use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,7 @@ pub enum Input<'a> {
     /// Every block.
     Blocks(&'a [Blocks]),
     /// Only how much of it each rack holds (an ask's rows). It is unknown which replicas belong to
-    /// one block. That a block misses one rack is assumed to be independent of the next.
+    /// one block. Racks are assumed to hold blocks independently of each other.
     Held {
         /// Bytes of the whole input.
         bytes: f64,

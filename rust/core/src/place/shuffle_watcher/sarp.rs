@@ -14,7 +14,7 @@ pub struct Question<'a> {
     pub reduces: f64,
     /// Part of the maps that completed, 0 to 1.
     pub completed: f64,
-    /// Part of completed maps from which their output counts.
+    /// Part of the maps that must be complete before their output counts.
     pub threshold: f64,
     /// SAMP's prediction of reduces by rack, for the time before.
     pub tentative: &'a PerRack,
@@ -49,7 +49,7 @@ pub fn prefer(question: &Question<'_>) -> Preference {
 /// Rounds to whole numbers with the same (nearest) whole sum. All are rounded down; the rest goes
 /// by largest remainder, ties by rack.
 pub fn whole(real: &PerRack) -> BTreeMap<PlaceId, u64> {
-    // Rounding may have cost a whole number a little; that is no remainder.
+    // A whole number that rounding made slightly smaller has no remainder.
     let down = |value: f64| (value + 1e-9).floor().max(0.0);
     let sum: f64 = real.values().sum();
     let mut whole: BTreeMap<PlaceId, u64> = real
@@ -73,7 +73,7 @@ pub fn whole(real: &PerRack) -> BTreeMap<PlaceId, u64> {
 /// Tells whether the job's running and finished reduces on a rack are fewer than preferred. A
 /// retried reduce replaces the failed one and counts once (SW-10).
 pub fn is_unmet(preferred: f64, on_rack: f64) -> bool {
-    // 10 * 0.9 is slightly more than 9, and 9 are enough.
+    // 25 * (7 / 25) is slightly more than 7, and 7 are enough.
     on_rack < preferred - 1e-9
 }
 

@@ -44,7 +44,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Returns the values of the paper's evaluation.
+    /// Returns the values of the paper's evaluation, where it gives any.
     fn default() -> Settings {
         Settings {
             threshold: 0.8,

@@ -105,7 +105,7 @@ pub struct MapRun {
 /// Division of a map's output among the reduces.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapOutput {
-    /// The same amount for each, as this sum.
+    /// The same amount for each, with this sum.
     Even(f64),
     /// These amounts, in the order of the reduces.
     Each(Vec<f64>),

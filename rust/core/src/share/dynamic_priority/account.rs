@@ -64,7 +64,8 @@ pub struct Account {
     pub grant: Option<Grant>,
     /// Income not yet credited: millionths times milliseconds, less than one millionth in all.
     income_left: i64,
-    /// What earlier intervals left of its slots, by pool, in millionths (`Rounding::Carried`).
+    /// Fractions owed from earlier intervals, by pool, in millionths of a slot
+    /// (`Rounding::Carried`).
     #[serde(default)]
     carried: [i64; POOLS],
     /// The same after the present interval.
@@ -110,7 +111,7 @@ pub struct Row {
     pub debit: Credits,
     /// Credits left.
     pub budget: Credits,
-    /// Part of the price; 0 without a quota.
+    /// Part of the price; 0 without a grant.
     pub share: f64,
     /// Slots before rounding, by pool.
     pub exact: [f64; POOLS],

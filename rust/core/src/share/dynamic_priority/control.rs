@@ -179,7 +179,7 @@ pub(super) fn opened(request: &Value) -> Result<Section<'_>, String> {
     Ok(section)
 }
 
-/// Returns the queue's path; a name without `root.` is that user's queue.
+/// Returns the queue's path; a name without `root.` is a queue below the root.
 pub(super) fn queue(section: &mut Section<'_>) -> Result<String, String> {
     let name = section.text("queue").map_err(|error| error.to_string())?;
     match name.filter(|name| !name.is_empty()) {

@@ -46,8 +46,9 @@ impl DynamicPriority {
         })
     }
 
-    /// Returns the least bid that gives the queue more slots at the next interval. It gives a
-    /// quarter more if the job can use that many, otherwise one.
+    /// Returns the least bid that gives the queue more slots at the next interval: as many as the
+    /// job can use, at most a quarter more, or else one. If the present bid buys more slots then,
+    /// returns that interval instead.
     pub(super) fn better_bid(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Remedy> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;

@@ -41,7 +41,7 @@ impl DynamicPriority {
         unused.min(part_of(world.slots[0], &room, capacity))
     }
 
-    /// Returns the holdings of every account in a pool, in the order of names, then those of jobs
+    /// Returns the holdings of every leaf in a pool, in the order of names, then those of jobs
     /// with an authority. Each such job keeps its paid slots; its other slots are in no quota.
     pub(super) fn holdings(&self, world: &World<'_>, pool: usize) -> Vec<Holding<Id>> {
         let mut by_name: Vec<usize> = (0..self.leaves.len()).collect();

@@ -1,4 +1,5 @@
-//! The market's side of the stage: the prices that queues and jobs pay. Delegates all calculations.
+//! The market's side of the stage: passes, admission, reclaiming and requests. Delegates all
+//! calculations.
 
 use super::{DynamicPriority, reclaim};
 use crate::model::change::{Stale, World};

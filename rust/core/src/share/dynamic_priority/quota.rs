@@ -9,8 +9,8 @@ pub enum Rounding {
     /// Down; remaining slots go to the largest fractions, ties in order of the bids. The quotas add
     /// up to the slots.
     LargestRemainder,
-    /// As above, of what is owed: fractions are carried from interval to interval. Equal bids get
-    /// the odd slot in turn, and a bid for a tenth of a slot has one in ten intervals.
+    /// As above, but fractions are carried from interval to interval. Equal bids get the odd slot
+    /// in turn, and a bid for a tenth of a slot has one in ten intervals.
     Carried,
     /// Each alone, halves up, as published: the sum may be above or below the slots.
     HalfUp,
@@ -82,9 +82,9 @@ pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) 
     }
 }
 
-/// Divides whole slots among the bids, with what each is still owed from earlier intervals, in
-/// parts of `SLOT` (`Rounding::Carried`). `carried` becomes what it is owed afterwards. Ties go by
-/// the order of the bids.
+/// Divides whole slots among the bids, with the fractions that each is still owed from earlier
+/// intervals, in parts of `SLOT` (`Rounding::Carried`). Updates `carried` to the fractions owed
+/// afterwards. Ties go by the order of the bids.
 pub fn divide_owed(bids: &[Credits], price: Credits, slots: u32, carried: &mut [i64]) -> Vec<u32> {
     let price = i128::from(price.micro());
     if price == 0 {
@@ -95,7 +95,7 @@ pub fn divide_owed(bids: &[Credits], price: Credits, slots: u32, carried: &mut [
     let bought: Vec<i128> = bids.iter().map(bought).collect();
     // A sum of parts that are rounded down; half of a slot is far more than they lose.
     let mut left = (bought.iter().sum::<i128>() + slot / 2) / slot;
-    // Bidders who left took what they were owed, or owed: the others start from the mean.
+    // Departed bidders took their claims and debts along: the others start from the mean.
     let mean = carried.iter().map(|c| i128::from(*c)).sum::<i128>() / bids.len().max(1) as i128;
     let owed = bought.iter().zip(&*carried);
     let owed: Vec<i128> = owed
@@ -109,7 +109,7 @@ pub fn divide_owed(bids: &[Credits], price: Credits, slots: u32, carried: &mut [
     for i in order.iter().take(usize::try_from(left).unwrap_or(0)) {
         quotas[*i] += 1;
     }
-    // Where some are owed less than no slot, the others are owed more than there are.
+    // If some owe slots, the others are owed more slots than there are.
     while left < 0 && quotas.iter().any(|quota| *quota > 0) {
         for i in order.iter().rev() {
             let taken = quotas[*i].min(-left).clamp(0, 1);
@@ -312,7 +312,7 @@ mod tests {
             }
         }
 
-        /// Over many intervals everybody gets what it bought, give or take two slots, and the
+        /// Over many intervals each bidder gets what it bought, give or take two slots, and the
         /// quotas of each interval add up. Bidders come and go.
         #[test]
         fn carried_fractions_add_up_over_time(

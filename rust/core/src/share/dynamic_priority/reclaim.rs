@@ -1,5 +1,5 @@
 //! Chooses running tasks to take back from users above their quota, in favour of users who pay
-//! (DP-22 to DP-24). Pure choice; the engine decides when to look, and kills.
+//! (DP-22 to DP-24). Pure choice; `market` decides when to look, and the engine kills.
 
 use std::cmp::Reverse;
 

@@ -27,7 +27,7 @@ pub struct Settings {
 
 impl Settings {
     /// The paper's settings, with 20 s, without preemption. Odd slots go round: the largest
-    /// remainder gives them to the same of equal bids for ever.
+    /// remainder would always give them to the first of equal bids.
     pub const PAPER: Settings = Settings {
         policy: Policy {
             rounding: Rounding::Carried,

@@ -1,5 +1,5 @@
-//! Spending of jobs with an authority, under names that outlive the engine: for the books, and from
-//! the books for the next engine. `authority` decides what a job may spend and is charged.
+//! Spending of jobs with an authority, by application names that outlive the engine. The books keep
+//! it for the next engine. `authority` decides what a job may spend and is charged.
 //!
 //! Without these records a job could spend its authority again after each restart of the
 //! ResourceManager.

@@ -1,9 +1,9 @@
-//! `heddle.json` itself: shows it, replaces it, and puts the one before back. The host reloads what
-//! was written, as at `yarn rmadmin -refreshQueues`, and asks [`reloaded`] for the answer; a file
-//! that is refused there is taken back.
+//! `heddle.json` itself: shows it, replaces it, and puts the previous one back. The host reloads
+//! the written file, as at `yarn rmadmin -refreshQueues`, and asks [`reloaded`] for the answer. If
+//! the reload refuses the file, `reloaded` puts the one before back.
 //!
-//! The file before is kept beside it, so that a roll back needs no memory of the process. What
-//! comes into force is written first, so that a crash at any moment leaves both texts on the disk.
+//! The previous file is kept beside it, so that a roll back needs no memory of the process. The new
+//! text is written first, so that a crash at any moment leaves both texts on the disk.
 
 use super::body;
 use crate::http::answer::{Answer, Failure, Reply, Written};
@@ -14,12 +14,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What is added to the name of the file for the one before.
+/// The suffix of the previous file.
 const PREVIOUS: &str = ".previous";
-/// What is added while a file is written.
+/// The suffix of a file while it is written.
 const NEXT: &str = ".next";
 
-/// `GET configuration/file`: `heddle.json` and the one before.
+/// `GET configuration/file`: `heddle.json` and the previous one.
 pub(crate) fn file(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let file = place(exchange)?;
     let previous = earlier(&file)?;
@@ -38,7 +38,8 @@ pub(crate) fn replace(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     write(exchange, text)
 }
 
-/// `POST configuration/rollback`: brings the file before into force. A second one undoes the first.
+/// `POST configuration/rollback`: brings the previous file into force. A second one undoes the
+/// first.
 pub(crate) fn roll_back(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     exchange.action = Some("roll back configuration".to_string());
     let file = place(exchange)?;
@@ -54,7 +55,7 @@ pub(crate) fn roll_back(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     write(exchange, text)
 }
 
-/// Tries a text on a copy of the engine's books, then writes it.
+/// Plans a text on a copy of the engine, then writes it.
 fn write(exchange: &Exchange<'_>, text: String) -> Result<Reply, Failure> {
     let refused = |problem: String| {
         let expected = "a heddle.json that `heddle check-config` finds no fault with";
@@ -68,7 +69,7 @@ fn write(exchange: &Exchange<'_>, text: String) -> Result<Reply, Failure> {
     // Whole on the disk first: neither a crash nor a full disk may cost the text of a roll back.
     let next = stage(&file, &text, &file)?;
     let swap = || -> Result<(), Failure> {
-        // The same text again, as after an answer that was lost, is no change: the file before
+        // The same text again, for instance after a lost answer, is no change: the previous file
         // stays the one to roll back to.
         if text != before {
             put(&name(&file, PREVIOUS), &before, &file)?;
@@ -95,7 +96,7 @@ fn write(exchange: &Exchange<'_>, text: String) -> Result<Reply, Failure> {
 }
 
 /// Returns the answer to a change after the host's reload, which had this `problem`, if any; and
-/// the audit line. Puts the files of before back after a problem.
+/// the audit line. After a problem, puts the earlier files back.
 pub fn reloaded(written: &Written, problem: Option<&str>) -> (Answer, String) {
     let Some(problem) = problem else {
         return (Reply::json(&written.answer).secured(), written.done.clone());
@@ -117,7 +118,7 @@ fn undo(written: &Written) -> Result<(), Failure> {
     put_previous(&written.file, written.earlier.as_deref())
 }
 
-/// Puts the file before `file` back as it was, if there was one.
+/// Puts the previous file of `file` back as it was; removes it if there was none.
 fn put_previous(file: &Path, text: Option<&str>) -> Result<(), Failure> {
     let previous = name(file, PREVIOUS);
     match text {
@@ -129,7 +130,7 @@ fn put_previous(file: &Path, text: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// The file that the host runs with. Links are followed, so that the link itself stays.
+/// Returns the host's configuration file. Follows links, so that the link itself stays.
 fn place(exchange: &Exchange<'_>) -> Result<PathBuf, Failure> {
     let Some(file) = exchange.request.config_file else {
         let expected =
@@ -169,7 +170,7 @@ fn put(file: &Path, text: &str, like: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Writes a text beside the file that it shall become; returns its place.
+/// Writes a text beside the file that it will become; returns its place.
 fn stage(file: &Path, text: &str, like: &Path) -> Result<PathBuf, Failure> {
     let next = name(file, NEXT);
     let write = || -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Jobs: their state, the reasons for waiting, their place in line, and their expected start and
-//! end. The engine knows jobs by number; the host's names come with the request, so what is looked
-//! for in names, and orders by names, are found here.
+//! end. The engine knows jobs by number; the host's names come with the request. So this module
+//! searches in names, and sorts by them.
 
 use crate::auth::role::Need;
 use crate::http::answer::{Failure, Reply};
@@ -10,10 +10,10 @@ use crate::http::names::{self, JobName, Names};
 use heddle_core::config::unknown;
 use serde_json::{Value, json};
 
-/// Limit of jobs in one answer: each is explained.
+/// Jobs in one answer, by default and at most: each is explained.
 const JOBS: u64 = 100;
 const JOBS_MAX: u64 = 500;
-/// Longest text that is looked for.
+/// The longest search text.
 const SEARCH_CHARS_MAX: usize = 200;
 
 /// Orders that the engine knows, and those by names.

@@ -10,7 +10,7 @@ use crate::http::exchange::Exchange;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Queues that the engine reports at a time: whatever holds its lock, holds it for a page.
+/// Queues in one report of the engine, whose lock is held while the report is made.
 pub const QUEUES_PAGE: u32 = 64;
 
 /// The reports of the engine and of the accounts about every queue, by path.

@@ -1,5 +1,6 @@
-//! The server itself: its clock, its health, its configuration, and the description of the routes.
-//! The configuration has no secrets: those are in the ACL file, whose contents are never shown.
+//! The server itself: its clock, health, use and configuration, plans, and the description of the
+//! routes. The configuration has no secrets: those are in the ACL file, whose contents are never
+//! shown.
 
 use super::body;
 use crate::http::answer::{Failure, JSON, Reply};
@@ -17,7 +18,7 @@ pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 }
 
 /// `GET health`: 200 if requests are served, 503 if the engine is not running. Open to all, so it
-/// tells no more than that; the configuration gives an administrator the reasons.
+/// shows states without places and reasons; `configuration` has the faults of the ACL file.
 pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let engine = exchange.backend.request(&json!({"op": "policies"})).is_ok();
     let acl = exchange.api.acl.lock();

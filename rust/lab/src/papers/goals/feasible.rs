@@ -1,6 +1,7 @@
-//! Sets of jobs whose goals can all be met: jobs are kept as long as the earliest goal first, in
-//! fluid, meets every goal of the set with a margin of one map and one reduce. That is enough for a
-//! schedule to exist up to the grain of tasks; sets that only another order could meet are lost.
+//! Selects sets of jobs whose goals can all be met. Keeps a job if a fluid model that serves the
+//! earliest goal first meets every goal of the set with a margin of one map and one reduce. That is
+//! enough for a schedule to exist up to the grain of tasks; sets that only another order could meet
+//! are lost.
 
 use heddle_sim::cluster_sim::workload::JobPlan;
 use heddle_sim::cluster_sim::{Hardware, Workload};
@@ -99,7 +100,8 @@ mod tests {
         }
     }
 
-    /// Two slots; a map of 10 s takes 11 with its overhead, and is the margin.
+    /// Two slots; a map of 10 s takes 11 with its overhead. The margin is 12: a map, and the
+    /// overhead of a reduce.
     #[test]
     fn jobs_are_kept_while_all_goals_can_be_met() {
         let hardware = Hardware {

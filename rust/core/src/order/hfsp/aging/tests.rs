@@ -193,8 +193,8 @@ fn what_is_remembered_of_favoured_jobs_is_bounded() {
 }
 
 proptest! {
-    /// The engine ages every second, in steps of a sixteenth: so long a slot may stand idle at the
-    /// end of a task. Otherwise its cluster ages as the exact one, while no phases take turns.
+    /// Ages the engine's cluster every second, in steps of a sixteenth: a slot may stand idle that
+    /// long at the end of a task. Otherwise it ages like the exact one, while no phases take turns.
     #[test]
     fn the_engines_cluster_ages_as_the_exact_one_but_for_a_sixteenth_a_task(
         jobs in prop::collection::vec((1u32..30, 1u32..50), 1..8),

@@ -412,9 +412,9 @@ fn assert_conserved(accounts: &Accounts) {
 }
 
 proptest! {
-    /// Design invariant 5, over random markets in every variant. Grants less debits equal the
-    /// budgets, no budget is below 0, and the debits are the sum of the rows. Shares add up to 1 or
-    /// there are none, except with the published overdraft.
+    /// Over random markets in both presets. Grants less debits and forfeits equal the budgets, no
+    /// budget is below 0, and the debits are the sum of the rows. Shares add up to 1 or there are
+    /// none, except with the published overdraft.
     #[test]
     fn credits_are_conserved_to_the_last_unit(
         users in prop::collection::vec((0i64..90_000_000, 0i64..5_000_000), 1..8),

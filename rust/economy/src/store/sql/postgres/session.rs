@@ -43,7 +43,7 @@ impl Drop for Running {
 }
 
 impl Sessions {
-    /// Connects. Fails if `SESSIONS_MAX` sessions are still without an answer.
+    /// Connects. Fails if the threads of `SESSIONS_MAX` sessions have not ended.
     pub(super) fn start(
         &self,
         connect: impl FnOnce() -> Result<Client, StoreError> + Send + 'static,

@@ -97,7 +97,7 @@ fn the_published_variant_charges_what_is_reported() {
     assert_eq!(market.budget("queue1"), 97.0);
 }
 
-/// Each knob alone, compared with the paper's.
+/// Each knob alone, compared with the paper's. Only `Skip` comes with another, `ChargeCap::None`.
 #[test]
 fn knobs_act_alone() {
     let run = |policy: Policy| {

@@ -188,7 +188,7 @@ public class AllocationsTest {
       String said = lines.takeOne();
       assertTrue(said,
           said.startsWith(path + ": line 2: expected a pool, its minimum of map slots"));
-      assertTrue(said, said.contains("what is in force stays"));
+      assertTrue(said, said.contains("configuration in force stays"));
       for (int i = 0; i < 3; i++) {
         config.look(now += 10_000);
         // Touched without a change.

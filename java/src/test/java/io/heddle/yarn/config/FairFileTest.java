@@ -239,7 +239,7 @@ public class FairFileTest {
       config.look(T0 + 30_000);
       assertEquals(lines.toString(), 1, lines.size());
       String said = lines.remove(0);
-      assertTrue(said, said.contains(path + " line 3") && said.contains("what is in force stays"));
+      assertTrue(said, said.contains(path + " line 3") && said.contains("in force stays"));
       try {
         cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
         fail("the file is wrong");

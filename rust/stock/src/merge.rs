@@ -1,7 +1,7 @@
 //! `heddle.json` over what a stock file says. Knows which lists have names.
 
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Sections that count as a whole.
 const WHOLE: &[&str] = &["placement"];
@@ -48,17 +48,14 @@ pub fn merge(mut front: Value, heddle_json: &Value) -> Value {
 
 fn over_queues(queues: &mut Vec<Value>, over: &[Value]) {
     let path = |queue: &Value| queue.get("path").and_then(Value::as_str).map(str::to_owned);
-    let known: BTreeMap<String, usize> = queues
+    let mut known: BTreeMap<String, usize> = queues
         .iter()
         .enumerate()
         .filter_map(|(at, queue)| Some((path(queue)?, at)))
         .collect();
-    let mut seen = BTreeSet::new();
     for queue in over {
-        let path = path(queue);
-        let at = path.as_ref().and_then(|path| known.get(path));
-        match at.filter(|at| seen.insert(**at)) {
-            Some(at) => over_value(&mut queues[*at], queue),
+        match path(queue).and_then(|path| known.remove(&path)) {
+            Some(at) => over_value(&mut queues[at], queue),
             // A second entry of one path stays another one, which the reader refuses.
             None => queues.push(queue.clone()),
         }

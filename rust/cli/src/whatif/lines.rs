@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 const COLUMNS: usize = 1_000;
 
 /// Sums spans (from, to, amount) over hours: one step at each begin and end of a span, thinned to
-/// what a picture can show.
+/// the resolution of a picture.
 pub(super) fn steps(spans: impl Iterator<Item = (i64, i64, f64)>) -> Vec<(f64, f64)> {
     let mut changes: BTreeMap<i64, f64> = BTreeMap::new();
     for (from, to, amount) in spans {

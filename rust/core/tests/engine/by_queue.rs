@@ -327,6 +327,17 @@ fn a_container_that_grows_counts_with_its_new_size() {
     assert_eq!(next(&mut host, 1), [1], "job 0 has three times as much");
 }
 
+/// Adds job 0, which asks for 3 GB and a vcore, and job 1, which asks for 1 GB and two.
+fn ask_unlike(host: &mut Host, queue: QueueId) {
+    for (job, memory_mb, vcores) in [(0, 3 * 1024, 1), (1, 1024, 2)] {
+        host.job(job, queue);
+        host.ask_facts(AskFacts {
+            resource: Resource::new(memory_mb, vcores),
+            ..plain_ask(job, 0, 1, memory_mb)
+        });
+    }
+}
+
 #[test]
 fn dominant_shares_follow_the_cluster_from_the_next_tick_on() {
     let mut host = Host::new(json!({
@@ -335,13 +346,7 @@ fn dominant_shares_follow_the_cluster_from_the_next_tick_on() {
     }));
     host.node(0, 10 * 1024, 10);
     let queue = host.queue("u", Some("root.q"));
-    for (job, memory_mb, vcores) in [(0, 3 * 1024, 1), (1, 1024, 2)] {
-        host.job(job, queue);
-        host.ask_facts(AskFacts {
-            resource: Resource::new(memory_mb, vcores),
-            ..plain_ask(job, 0, 1, memory_mb)
-        });
-    }
+    ask_unlike(&mut host, queue);
     host.beat(0);
     assert_eq!((host.running(0), host.running(1)), (1, 1));
     // 3/10 of the memory against 2/10 of the vcores: job 1 has less. With 40 GB more memory,
@@ -361,13 +366,7 @@ fn dominant_shares_count_for_jobs_that_came_before_the_first_node() {
         "queues": [{"path": "root.q", "order": "drf"}],
     }));
     let queue = host.queue("u", Some("root.q"));
-    for (job, memory_mb, vcores) in [(0, 3 * 1024, 1), (1, 1024, 2)] {
-        host.job(job, queue);
-        host.ask_facts(AskFacts {
-            resource: Resource::new(memory_mb, vcores),
-            ..plain_ask(job, 0, 1, memory_mb)
-        });
-    }
+    ask_unlike(&mut host, queue);
     host.node(0, 10 * 1024, 10);
     host.tick();
     host.beat(0);

@@ -17,7 +17,7 @@ pub(super) const DEPTH_MAX: usize = 50;
 /// Longer names are typing errors.
 const NAME_BYTES_MAX: usize = 255;
 
-/// What makes queues below a parent.
+/// The origin of the queues below a parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creates {
     /// Nothing: all are in the file.

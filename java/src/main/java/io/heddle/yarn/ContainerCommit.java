@@ -115,6 +115,10 @@ final class ContainerCommit {
       attempt.touch();
     }
     commit(attempt, node, ask, allocator, any, type, rows.size(), jobId, seq);
+  }
+
+  /** Marks what the engine must be told of the row after a grant. */
+  private static void markRow(HeddleAppAttempt attempt, AskTable.Entry ask, ResourceRequest any) {
     if (any.getNumContainers() <= 0) {
       attempt.asks().markServed(ask);
       attempt.touch();
@@ -209,6 +213,8 @@ final class ContainerCommit {
       if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
         masterStarts(attempt, node, size);
       }
+      // Before the ACK: what fails after it would be refused, too.
+      markRow(attempt, ask, any);
     } catch (RuntimeException | LinkageError e) {
       LOG.error("Cannot commit {} on {}; the grant is taken back", id, node.getNodeID(), e);
       undo(attempt, node, rmContainer);

@@ -43,6 +43,7 @@ pub fn ask(question: &str) -> Result<Reply, String> {
         }
         Some("file") => Reply::Json(watch::look(&read(question)?)),
         Some("config") => Reply::Json(config::read(&read(question)?)),
+        Some("check") => Reply::Json(config::check(&read(question)?)),
         Some("fair_file") => Reply::Json(fair_file::find(question["named"].as_str().unwrap_or(""))),
         Some("priority") => Reply::Json(terms::priority(&read(question)?)),
         Some("lifetime") => Reply::Json(terms::lifetime(&read(question)?)),

@@ -5,6 +5,7 @@
 mod stock;
 
 use heddle_core::config::parse_json;
+use heddle_core::setup::read_config;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,6 +114,20 @@ fn merged(found: &Found) -> Result<Value, String> {
     }))
 }
 
+/// A configuration that the engine is to check, as [`read`] answered it.
+#[derive(Deserialize)]
+pub(crate) struct Merged {
+    config: Value,
+    /// The names of the cluster's resource types, memory and vcores first.
+    resource_types: Vec<String>,
+}
+
+/// Answers `wrong`, the engine's sentence about the configuration; null if it would take it over.
+pub(crate) fn check(merged: &Merged) -> Value {
+    let fault = read_config(&merged.config, &merged.resource_types).err();
+    json!({ "wrong": fault.map(|fault| fault.to_string()) })
+}
+
 /// The path of the allocations file. The key goes before the property; what is no text is left to
 /// the engine, which names the key.
 fn allocations_file(found: &Found, own: &Value) -> Option<PathBuf> {
@@ -211,6 +226,28 @@ mod tests {
         );
         assert_eq!(file("{}", Some(" /opt/pools.xml ")), "/opt/pools.xml");
         assert_eq!(file("{}", Some("")), Value::Null);
+    }
+
+    #[test]
+    fn the_engine_says_what_it_would_refuse() {
+        let wrong = |share: Value, types: &[&str]| {
+            let queue = json!({"path": "root.a", "min_share": share});
+            let merged = json!({"config": {"queues": [queue]}, "resource_types": types});
+            check(&serde_json::from_value(merged).expect("it is well formed"))["wrong"].clone()
+        };
+        let two = ["memory-mb", "vcores"];
+        assert_eq!(wrong(json!({"memory-mb": 4096}), &two), Value::Null);
+        let gpus = json!({"gpus": 1});
+        assert_eq!(
+            wrong(gpus.clone(), &["memory-mb", "vcores", "gpus"]),
+            Value::Null
+        );
+        let unknown = wrong(gpus, &two);
+        let unknown = unknown.as_str().expect("no cluster of two types has gpus");
+        assert!(
+            unknown.starts_with("key `queues[0].min_share.gpus`"),
+            "{unknown}"
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ public class SchedulerConfTest {
 
   /** YARN's stores take over the capacity-scheduler.xml of the class path. */
   @Before
-  public void putTheFileOnTheClassPath() throws Exception {
+  public void putTheFolderOnTheClassPath() throws Exception {
     before = Thread.currentThread().getContextClassLoader();
     Path file = folder.newFile(FILE).toPath();
     StringBuilder text = new StringBuilder("<configuration>");
@@ -71,7 +71,8 @@ public class SchedulerConfTest {
       @Override
       public URL getResource(String name) {
         try {
-          return name.equals(FILE) ? file.toUri().toURL() : super.getResource(name);
+          File found = new File(folder.getRoot(), name);
+          return found.isFile() ? found.toURI().toURL() : super.getResource(name);
         } catch (MalformedURLException e) {
           throw new AssertionError(e);
         }
@@ -151,7 +152,7 @@ public class SchedulerConfTest {
     String[] words = text.split(" ");
     StringBuilder entries = new StringBuilder();
     for (int i = 1; i < words.length; i++) {
-      String[] pair = words[i].split("=");
+      String[] pair = words[i].split("=", 2);
       entries.append(i == 1 ? "" : ",").append("{\"key\":\"").append(pair[0])
           .append("\",\"value\":\"").append(pair[1]).append("\"}");
     }
@@ -295,6 +296,29 @@ public class SchedulerConfTest {
       HeddleScheduler scheduler = (HeddleScheduler) manager.manager.getResourceScheduler();
       assertEquals("60", scheduler.getConfiguration().get(ROOT + "a.capacity"));
       assertEquals(200, change(manager, null, "root.a capacity=70;root.b capacity=30", null));
+    }
+  }
+
+  /** heddle.json holds; what it says of a queue may not fit to what a change says of it. */
+  @Test
+  public void whatTheEngineWouldRefuseIsNotValid() throws Exception {
+    Path json = folder.newFile("heddle.json").toPath();
+    Files.write(json, "{\"queues\": [{\"path\": \"root.a\", \"max_share\": {\"memory-mb\": 2048}}]}"
+        .getBytes(StandardCharsets.UTF_8));
+    Configuration conf = conf(MiniCluster.HEDDLE, "memory");
+    try (MiniManager manager = start(conf)) {
+      String[] updates = {"root.a capacity=[memory=1024,vcores=1];"
+          + "root.b capacity=[memory=1024,vcores=1]", "root.a capacity=[memory=4096,vcores=1];"
+          + "root.b capacity=[memory=1024,vcores=1]"};
+      assertEquals(200, validate(manager, updates[0]).status);
+      Reply validated = validate(manager, updates[1]);
+      assertEquals(validated.toString(), 400, validated.status);
+      assertTrue(validated.body, validated.body.contains(
+          "max_share`: the maximum of memory-mb (2048) is below the minimum (4096)"));
+      Reply refused = put(manager, null, updates[1], null);
+      assertEquals(refused.toString(), 400, refused.status);
+      assertEquals("{a=60.000004, b=40.0}", inForce(manager));
+      assertEquals(200, put(manager, null, updates[0], null).status);
     }
   }
 

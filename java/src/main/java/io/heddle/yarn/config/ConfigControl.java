@@ -169,13 +169,17 @@ public final class ConfigControl {
   }
 
   /**
-   * Reads the configuration and takes nothing over. The engine does not check the result, and the
-   * allocations file is not read; {@link #reload} may refuse it for those.
+   * Reads the configuration and takes nothing over. The allocations file is not read; {@link
+   * #reload} may refuse it for that. Takes no lock.
    *
-   * @throws IOException if the library refuses it
+   * @throws IOException if the library or an engine would refuse it
    */
   public void check(Configuration conf, CapacitySource capacity) throws IOException {
-    config.again(conf, capacity);
+    ConfigFile next = config.again(conf, capacity);
+    String fault = SetupJson.fault(next.content());
+    if (fault != null) {
+      throw new IOException(next.source() + ": " + fault);
+    }
   }
 
   /** Reads a file at once; if the file in force cannot be read again, returns its last text. */

@@ -46,10 +46,9 @@ public final class SetupJson {
 
   private static ObjectNode common(Resource minimum, Journal journal) {
     ObjectNode setup = JSON.createObjectNode();
-    ArrayNode names = setup.putArray("resource_types");
+    setup.set("resource_types", resourceTypes());
     ObjectNode smallest = setup.putObject("minimum_allocation");
     for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
-      names.add(type.getName());
       smallest.put(type.getName(), minimum.getResourceValue(type.getName()));
     }
     if (journal != null) {
@@ -57,6 +56,20 @@ public final class SetupJson {
     }
     putEpoch(setup);
     return setup;
+  }
+
+  private static ArrayNode resourceTypes() {
+    ArrayNode names = JSON.createArrayNode();
+    for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
+      names.add(type.getName());
+    }
+    return names;
+  }
+
+  /** Returns what an engine would refuse a configuration for, without its files; else null. */
+  public static String fault(JsonNode config) {
+    return ask("check", "config", config, "resource_types", resourceTypes())
+        .path("wrong").textValue();
   }
 
   /**

@@ -174,20 +174,27 @@ impl Engine {
         let job = self.cluster.job(id).ok_or_else(|| no_job(id))?;
         let before = self.spending(job).map(|spending| spending.spent);
         let spent = spent.max(before.unwrap_or_default());
-        let job = self.cluster.job_mut(id).expect("it was found above");
-        job.authority = Some(Authority {
+        let authority = Authority {
             credits,
             rate,
             until_ms,
             spent,
             application,
-        });
-        self.tell(|cluster| cluster.job(id).map(Change::Authorized));
-        self.settle();
+        };
+        self.set_authority(id, authority);
         let job = self.cluster.job(id).expect("it was found above");
         let spent = self.spending(job).map_or(spent, |now| now.spent);
         let remaining = credits.micro() - spent.micro();
         Ok(json!({ "job": id.0, "remaining_micro": remaining.max(0) }))
+    }
+
+    /// Sets what a job may spend, if there is such a job.
+    pub(super) fn set_authority(&mut self, id: JobId, authority: Authority) {
+        if let Some(job) = self.cluster.job_mut(id) {
+            job.authority = Some(authority);
+        }
+        self.tell(|cluster| cluster.job(id).map(Change::Authorized));
+        self.settle();
     }
 
     /// Restores what earlier engines learnt of jobs, from the books: pairs of key and value, the

@@ -3,6 +3,7 @@
 
 use super::control::{RequestError, refused};
 use super::{Engine, TICK_MS};
+use crate::model::job::Authority;
 use crate::model::queue::Queue;
 use crate::setup::Setup;
 use crate::words::event::{ContainerFacts, Decision, Event, JobFacts};
@@ -30,6 +31,7 @@ pub struct Draft {
     jobs: Vec<(String, JobFacts)>,
     containers: Vec<Event>,
     asks: Vec<Event>,
+    authorities: Vec<(JobId, Authority)>,
 }
 
 /// The state of an engine, as events for another one: without the places that asks name, and
@@ -93,6 +95,7 @@ impl Engine {
             jobs: jobs.map(|job| (path(job.facts.queue), job.facts)).collect(),
             containers: self.copied_containers(),
             asks: self.copied_asks(),
+            authorities: self.copied_authorities(),
         }
     }
 
@@ -133,6 +136,12 @@ impl Engine {
         });
         let asks = self.cluster.jobs().flat_map(|job| job.pending());
         hints.chain(asks.map(|ask| Event::Ask(ask.facts))).collect()
+    }
+
+    fn copied_authorities(&self) -> Vec<(JobId, Authority)> {
+        let jobs = self.cluster.jobs();
+        jobs.filter_map(|job| Some((job.facts.job, job.authority?)))
+            .collect()
     }
 
     /// The queues by path.
@@ -238,6 +247,10 @@ impl Draft {
         events.extend(self.asks.iter().copied());
         // Several events of one step see each other's effects, as in a rebuild.
         engine.step(self.now, &events, DECISIONS_MAX, &mut Vec::new());
+        // The stage takes up the spending of a job with its containers, as in a reload.
+        for (job, authority) in &self.authorities {
+            engine.set_authority(*job, *authority);
+        }
         Ok(engine)
     }
 }

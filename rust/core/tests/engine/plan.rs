@@ -1,8 +1,8 @@
 //! A plan tries a configuration on a copy: it says what a reload then does, and changes nothing.
 
 use crate::common::Host;
+use crate::common::market::{Market, evicted};
 use heddle_core::catalogue::PRESETS;
-use heddle_core::words::event::Decision;
 use serde_json::{Value, json};
 
 /// Two busy queues of equal weight, and 16 containers.
@@ -46,6 +46,17 @@ fn row<'p>(plan: &'p Value, path: &str) -> &'p Value {
     found.unwrap_or_else(|| panic!("no {path} in {plan}"))
 }
 
+/// Reloads, and counts the containers that are taken back in the time that a plan looks ahead.
+fn taken_by_reload(host: &mut Host, config: &Value, plan: &Value) -> u64 {
+    host.request(json!({"op": "reload", "config": config}));
+    let mut taken = 0;
+    for _ in 0..=plan["ahead_ms"].as_i64().expect("a time") / 500 {
+        taken += evicted(&host.tick()).len() as u64;
+        host.now += 500;
+    }
+    taken
+}
+
 #[test]
 fn it_names_queues_that_come_go_and_change() {
     let mut host = busy("fifo");
@@ -73,16 +84,7 @@ fn what_it_says_is_taken_back_a_reload_takes_back() {
     let said = plan["taken_back"].as_u64().expect("a number");
     assert!(said > 0, "{plan}");
     assert_eq!(row(&plan, "root.a")["taken_back"], said);
-    host.request(json!({"op": "reload", "config": other()}));
-    let mut taken = 0;
-    for _ in 0..=plan["ahead_ms"].as_i64().expect("a time") / 500 {
-        let decisions = host.tick();
-        taken += decisions
-            .iter()
-            .filter(|d| matches!(d, Decision::Evict { .. }))
-            .count() as u64;
-        host.now += 500;
-    }
+    let taken = taken_by_reload(&mut host, &other(), &plan);
     assert_eq!(taken, said);
 }
 
@@ -127,4 +129,31 @@ fn the_configuration_in_force_changes_no_queue() {
         assert_eq!(plan["queues"], json!([]), "{policy}");
         assert_eq!(plan["taken_back"], 0, "{policy}");
     }
+}
+
+/// Of 6 slots at 1, a job of 2 credits pays for two and spends them in one interval. Its neighbour
+/// has the other four, and wants these two as soon as slots are reclaimed. The plan looks ahead for
+/// less than a second interval, in which 2 more credits would pay.
+#[test]
+fn a_job_that_has_spent_its_credits_has_spent_them_in_a_plan() {
+    let market = |ms: i64| json!({"allocation_interval_ms": 130_000, "reclaim_interval_ms": ms});
+    let extra = json!({"dynamic_priority": market(0)});
+    let mut bids = Market::with(6, &[("a", 1000.0, 1.0)], extra);
+    bids.submit(1, "a", 6);
+    bids.host.request(
+        json!({"op": "authorize", "job": 1, "credits_micro": 2_000_000,
+                             "rate_micro": 1_000_000, "until_ms": 1_000_000_000}),
+    );
+    bids.host.now = 1;
+    bids.submit(2, "a", 6);
+    bids.host.tick();
+    assert_eq!(bids.beat([1, 2]), [2, 4]);
+    bids.until(130_001);
+    let queues = json!([{"path": "root.a", "budget": 1000.0, "spending_rate": 1.0}]);
+    let config = json!({"policy": "dynamic-priority", "heartbeat_fill": 1.0, "queues": queues,
+                        "dynamic_priority": market(20_000)});
+    let plan = plan(&mut bids.host, &config);
+    assert_eq!(plan["taken_back"], 2);
+    assert_eq!(row(&plan, "root.a")["taken_back"], 2);
+    assert_eq!(taken_by_reload(&mut bids.host, &config, &plan), 2);
 }

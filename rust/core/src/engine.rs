@@ -451,18 +451,37 @@ impl Engine {
         }
         let keep_ms = self.setup.config.dynamic_queues.expire_ms;
         let expired = self.cluster.queues.expire(self.now, keep_ms);
-        if self.share.layout() != Layout::Single {
-            let leaves: Vec<_> = expired.iter().map(|queue| ShareNodeId(queue.0)).collect();
-            self.tree.remove(&leaves);
-            for tree in self.partitions.values_mut() {
-                tree.remove(&leaves);
-            }
-            self.users.queues_changed(QueueId(0));
-            for leaf in leaves {
-                self.tell(|_| Some(Change::QueueRemoved { leaf }));
-            }
-        }
+        self.shrink_tree(&expired);
         expired
+    }
+
+    /// Removes a queue that was just made for a submission, which is refused, with those above it
+    /// that were made with it. `known` was there before and stays.
+    fn unmake_queues(&mut self, made: QueueId, known: QueueId) {
+        // As in `expire_queues`: accounts belong to the ids of queues.
+        if self.share.market().is_some() {
+            return;
+        }
+        let unmade = self.cluster.queues.unmake(made, known);
+        self.shrink_tree(&unmade);
+        // Their siblings have had smaller parts.
+        self.renew_parts();
+    }
+
+    /// Removes queues from the trees that the cluster no longer has.
+    fn shrink_tree(&mut self, removed: &[QueueId]) {
+        if self.share.layout() == Layout::Single {
+            return;
+        }
+        let leaves: Vec<_> = removed.iter().map(|queue| ShareNodeId(queue.0)).collect();
+        self.tree.remove(&leaves);
+        for tree in self.partitions.values_mut() {
+            tree.remove(&leaves);
+        }
+        self.users.queues_changed(QueueId(0));
+        for leaf in leaves {
+            self.tell(|_| Some(Change::QueueRemoved { leaf }));
+        }
     }
 }
 

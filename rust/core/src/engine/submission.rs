@@ -24,9 +24,12 @@ impl Engine {
         let user = user.map_err(refused)?.map(|user| UserId(user as u32));
         self.renew_parts();
         let queues = &mut self.cluster.queues;
+        // The nearest queue that was there before.
+        let mut known = None;
         if !submission.recovering {
             let chosen = queues.choose(&submission).map_err(RequestError)?;
             let nearest = queues.nearest_of(&chosen);
+            known = Some(nearest);
             queues
                 .check_admission(nearest, user)
                 .map_err(RequestError)?;
@@ -38,12 +41,12 @@ impl Engine {
         if created {
             self.grow_branch(id);
             self.renew_parts();
-            if !submission.recovering {
+            if let Some(known) = known
+                && let Err(why) = self.cluster.queues.check_admission(id, user)
+            {
                 // The part of a queue that a submission makes may be too small for a job.
-                self.cluster
-                    .queues
-                    .check_admission(id, user)
-                    .map_err(RequestError)?;
+                self.unmake_queues(id, known);
+                return Err(RequestError(why));
             }
             // Lets hosts publish the new queues without a report of all queues.
             let branch: Vec<&Queue> = self.cluster.queues.path_up(id).collect();
@@ -55,7 +58,7 @@ impl Engine {
     }
 
     /// Renews the parts of the cluster by which queues take jobs.
-    fn renew_parts(&mut self) {
+    pub(super) fn renew_parts(&mut self) {
         if !self.cluster.queues.counts_by_share() {
             return;
         }

@@ -299,6 +299,20 @@ impl Queues {
         expired
     }
 
+    /// Removes a queue without jobs that was just made, and those above it up to `known`, which
+    /// stays. Returns them.
+    pub(crate) fn unmake(&mut self, made: QueueId, known: QueueId) -> Vec<QueueId> {
+        let path = self.path_up(made).map(|queue| queue.id);
+        let unmade: Vec<QueueId> = path.take_while(|id| *id != known).collect();
+        for id in &unmade {
+            self.forget(*id);
+            self.queues[id.index()].children.clear();
+        }
+        let children = &mut self.queues[known.index()].children;
+        children.retain(|child| !unmade.contains(child));
+        unmade
+    }
+
     /// Sets whether ids of removed queues may go to others.
     pub(crate) fn reuse_ids(&mut self, reused: bool) {
         let removed = self.queues.iter().filter(|queue| reused && queue.removed);

@@ -139,3 +139,35 @@ fn a_leaf_takes_its_part_of_the_jobs_and_a_mapped_queue_no_named_one() {
     let refusal = place(&mut host, "root.p.x").expect_err("no mapping leads there");
     assert!(refusal.contains("mapped_only"), "{refusal}");
 }
+
+/// Guarantees of 40 % fit twice, and the third leaf has none: of 100 jobs it takes 0.
+#[test]
+fn a_refused_submission_leaves_no_queue() {
+    let leaf = json!({"min_share": "40% of parent", "max_jobs_by_share": 100});
+    let parent = json!({"min_share": "40% of parent", "compare": "capacity", "new_leaf": leaf});
+    let mut host = ten_nodes(json!([
+        {"path": "root", "compare": "capacity"},
+        {"path": "root.p", "min_share": "50% of parent", "dynamic_depth": 2, "compare": "capacity",
+         "new_leaf": leaf, "new_parent": parent}
+    ]));
+    let report = |host: &mut Host| host.request(json!({"op": "queues"}))["queues"].clone();
+    for path in ["root.p.a", "root.p.b"] {
+        place(&mut host, path).expect(path);
+    }
+    let before = report(&mut host);
+    // The second makes a parent too, which would have no guarantee either.
+    for path in ["root.p.c", "root.p.d.e"] {
+        let refusal = place(&mut host, path).expect_err(path);
+        assert!(refusal.contains("0 of 0 applications"), "{refusal}");
+        host.engine.check_invariants().expect("the books are right");
+        assert_eq!(report(&mut host), before, "{path}");
+    }
+    // A job from before a restart needs its queue, which stays when it takes no other job.
+    let recovering = json!({"op": "place", "user": "u", "queue": "root.p.c", "recovering": true});
+    let c = host.request(recovering);
+    let before = report(&mut host);
+    place(&mut host, "root.p.c").expect_err("it takes no job");
+    assert_eq!(report(&mut host), before);
+    let ids = before.as_array().expect("a list").len();
+    assert_eq!(c["queue"], ids as u64 - 1, "the id was free again");
+}

@@ -17,7 +17,7 @@ mod why;
 pub(crate) use ring::{Ring, Rings};
 pub(crate) use sentence::{Names, sentence};
 pub(crate) use survey::Surveys;
-pub(crate) use trace::Trace;
+pub(crate) use trace::{Compared, Trace};
 pub(crate) use view::{Answers, View};
 
 use crate::model::wait::{Reason, Stage};

@@ -5,7 +5,7 @@ use super::control::{RequestError, numbered, refused};
 use super::search::Pick;
 use super::{Engine, Subject};
 use crate::config::Section;
-use crate::explain::{Answers, Surveys, View, What, json, sentence};
+use crate::explain::{Answers, Compared, Surveys, View, What, json, sentence};
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
@@ -75,14 +75,14 @@ impl Engine {
         job: JobId,
         key: ContainerKey,
         reason: EvictReason,
-        lacking_mb: i64,
+        compared: Option<Compared>,
     ) {
         let observed = self.observed.contains(&(job, key));
         self.totals.evicted(observed);
         let world = world!(self);
         let market = self.share.market();
         let what = (job, key, observed);
-        self.trace.evicted(&world, market, what, reason, lacking_mb);
+        self.trace.evicted(&world, market, what, reason, compared);
     }
 
     /// Gives the trace the size that is configured now.

@@ -14,11 +14,12 @@
 use super::Engine;
 use super::labels::Labels;
 use super::victims::{EVICTIONS_MAX, Eviction, Need, Round};
+use crate::explain::Compared;
 use crate::model::job::{Ask, Job, Standing};
 use crate::model::queue::Spares;
 use crate::model::share_tree::ShareTree;
 use crate::words::event::{Decision, EvictReason};
-use crate::words::ids::{JobId, Millis, NodeId};
+use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use crate::words::keys::{Layout, Victim as Reclaimed};
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
@@ -67,7 +68,7 @@ impl Engine {
         }
         unmet.iter().for_each(|need| self.warn_of_spared(need));
         if self.setup.config.preemption.observe_only {
-            self.observe(&plans);
+            self.observe(&plans, &labels);
             self.preempted_ms = Some(self.now);
             return;
         }
@@ -77,7 +78,7 @@ impl Engine {
                 self.cut = true;
                 return;
             }
-            self.evict(&need, &plan, decisions);
+            self.evict(&need, &plan, &labels, decisions);
         }
         self.preempted_ms = Some(self.now);
     }
@@ -147,24 +148,42 @@ impl Engine {
     }
 
     /// Writes down what plans would take, each container once as long as every round would take it.
-    fn observe(&mut self, plans: &[(Need, Eviction)]) {
+    fn observe(&mut self, plans: &[(Need, Eviction)], labels: &Labels) {
         let before = std::mem::take(&mut self.observed);
         for (need, plan) in plans {
             for (job, key) in plan.victims.iter().copied() {
                 self.observed.insert((job, key));
                 if !before.contains(&(job, key)) {
-                    self.note_eviction(job, key, need.reason, need.lacking_mb);
+                    self.note_victim(job, key, need, labels);
                 }
             }
         }
     }
 
+    /// Notes a container that goes for a need, with the figures by which its queue was compared.
+    fn note_victim(&mut self, job: JobId, key: ContainerKey, need: &Need, labels: &Labels) {
+        let leaf = self.cluster.job(job).map(|job| job.leaf);
+        let of_leaf = leaf.and_then(|leaf| labels.of_leaf_mb(need.partition, leaf));
+        let compared = of_leaf.map(|[used_mb, fair_mb]| Compared {
+            lacking_mb: need.lacking_mb,
+            used_mb,
+            fair_mb,
+        });
+        self.note_eviction(job, key, need.reason, compared);
+    }
+
     /// Carries out a plan. Holds a node whose room comes in pieces: else smaller asks would take
     /// them one by one, and the next round would kill again.
-    fn evict(&mut self, need: &Need, plan: &Eviction, decisions: &mut Vec<Decision>) {
+    fn evict(
+        &mut self,
+        need: &Need,
+        plan: &Eviction,
+        labels: &Labels,
+        decisions: &mut Vec<Decision>,
+    ) {
         let grace_ms = self.setup.config.preemption.grace_ms;
         for (job, key) in plan.victims.iter().copied() {
-            self.note_eviction(job, key, need.reason, need.lacking_mb);
+            self.note_victim(job, key, need, labels);
             self.evicting.insert((job, key));
             decisions.push(Decision::Evict {
                 job,
@@ -198,7 +217,7 @@ impl Engine {
             self.cut |= victims.len() > most;
             for Reclaimed { job, key } in self.takable(victims, most.min(EVICTIONS_MAX), for_asks) {
                 self.evicting.insert((job, key));
-                self.note_eviction(job, key, reason, 0);
+                self.note_eviction(job, key, reason, None);
                 let grace_ms = self.setup.config.preemption.grace_ms;
                 decisions.push(Decision::Evict {
                     job,

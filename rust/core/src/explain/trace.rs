@@ -18,6 +18,17 @@ const LOOKED_AT_MAX: u32 = 128;
 /// How many asks ahead of one are counted for that.
 const AHEAD_MAX: u32 = 32;
 
+/// The memory by which preemption compared queues, on the nodes of one label.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compared {
+    /// What starved queues lack.
+    pub(crate) lacking_mb: i64,
+    /// What the queue that gives uses.
+    pub(crate) used_mb: i64,
+    /// Its share.
+    pub(crate) fair_mb: i64,
+}
+
 /// The rings of all jobs, and which job the tick explains next.
 #[derive(Default)]
 pub(crate) struct Trace {
@@ -98,14 +109,14 @@ impl Trace {
     }
 
     /// Notes that a container will be taken back or, if that is only observed, would be.
-    /// `lacking_mb` is the memory that starved queues lack.
+    /// `compared` is none if a stage wants it back.
     pub(crate) fn evicted(
         &mut self,
         world: &World<'_>,
         market: Option<&dyn Market>,
         (id, key, observed): (JobId, ContainerKey, bool),
         reason: EvictReason,
-        lacking_mb: i64,
+        compared: Option<Compared>,
     ) {
         let Some(job) = world.cluster.job(id).filter(|_| self.rings.is_on()) else {
             return;
@@ -119,13 +130,12 @@ impl Trace {
         let quota = pool
             .zip(market)
             .and_then(|(pool, market)| market.quota(job.leaf, pool));
-        let (used, entitled) = match reason {
-            EvictReason::MinShare | EvictReason::FairShare | EvictReason::Inside => {
-                let fair_mb = leaf.fair_share.memory_mb();
-                (leaf.used.memory_mb(), Some(fair_mb))
-            }
-            _ => (leaf.running[pool.unwrap_or(0)].into(), quota.map(i64::from)),
+        let slots = leaf.running[pool.unwrap_or(0)].into();
+        let (used, entitled) = match compared {
+            Some(memory) => (memory.used_mb, Some(memory.fair_mb)),
+            None => (slots, quota.map(i64::from)),
         };
+        let lacking_mb = compared.map_or(0, |memory| memory.lacking_mb);
         let evicted = EvictionRecord {
             key,
             observed,

@@ -4,7 +4,7 @@
 use crate::common::{self, Host, plain_ask};
 use heddle_core::catalogue::PRESETS;
 use heddle_core::words::event::{AskFacts, Decision, Event, JobHints, Refusal};
-use heddle_core::words::ids::JobId;
+use heddle_core::words::ids::{JobId, PartitionId};
 use heddle_core::{Engine, Setup};
 use serde_json::{Value, json};
 
@@ -148,6 +148,50 @@ fn an_eviction_says_what_was_compared() {
     let numbers = ["used", "entitled", "lacking"].map(|key| kept[0][key].as_i64());
     assert_eq!(numbers, [Some(4_096), Some(2_048), Some(2_048)]);
     assert_eq!(kept[0]["reason"], "min_share");
+}
+
+/// Both queues want 4 GB or more of the nodes of a label and nothing of the others. On those nodes,
+/// 8 GB of guarantees of 2 and 6 or 4 GB in halves, job 1 has all.
+#[test]
+fn an_eviction_on_labelled_nodes_is_by_the_shares_there() {
+    let part = |percent: u32| json!({"memory-mb": format!("{percent}% of parent")});
+    let by_label = json!([
+        {"path": "root.a", "min_share": part(60), "labels": {"gpu": {"min_share": part(25)}}},
+        {"path": "root.b", "min_share": part(40), "labels": {"gpu": {"min_share": part(75)}}},
+    ]);
+    let alike = json!([{"path": "root.a"}, {"path": "root.b"}]);
+    for (share, queues, gb, expected) in [
+        ("capacity", by_label, 8, [8_192, 2_048, 6_144]),
+        ("fair", alike, 4, [4_096, 2_048, 2_048]),
+    ] {
+        let policy = json!({"share": share, "order": "by-queue", "place": "delay"});
+        let mut host = Host::from_setup(&json!({
+            "config": {
+                "policy": policy, "queues": queues, "heartbeat_fill": 1.0,
+                "preemption": {"enabled": true, "min_share_timeout_ms": 1_000,
+                               "fair_share_timeout_ms": 1_000, "fair_share_threshold": 1.0}
+            },
+            "labels": {"gpu": 7},
+        }));
+        host.node(0, 16_384, 64);
+        let labelled = host.labelled_node(0, gb * 1_024, 64, 7);
+        for (job, queue) in [(1, "root.a"), (2, "root.b")] {
+            let queue = host.queue("u", Some(queue));
+            host.job(job, queue);
+            host.ask_facts(AskFacts {
+                partition: PartitionId(7),
+                ..plain_ask(job, 0, gb as u32, 1_024)
+            });
+            host.beat(labelled);
+        }
+        assert_eq!(host.running(1), gb as usize, "{share}");
+        host.tick();
+        host.now = 1_500;
+        host.tick();
+        let kept = of(&trace(&mut host, 1), "evicted");
+        let numbers = ["used", "entitled", "lacking"].map(|key| kept[0][key].as_i64());
+        assert_eq!(numbers, expected.map(Some), "{share}");
+    }
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 /// Length of an entirely unknown task.
 const UNKNOWN_MS: Millis = 30_000;
-/// Maximum number of remembered programs; beyond it the first in order is dropped.
+/// Maximum number of remembered likenesses; beyond it the program is dropped whose last task is the
+/// oldest. There are at most 65 sizes of each kind, and these stay.
 const PROGRAMS_MAX: usize = 4_096;
 
 /// Likeness of jobs.
@@ -50,7 +51,11 @@ impl Basis {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExpectedLengths {
     lengths: Lengths,
-    like: BTreeMap<(Similarity, Kind), Mean>,
+    /// Means, each with the turn of its last task.
+    like: BTreeMap<(Similarity, Kind), (Mean, u64)>,
+    /// Programs by these turns.
+    turns: BTreeMap<u64, (Similarity, Kind)>,
+    next_turn: u64,
 }
 
 impl ExpectedLengths {
@@ -59,10 +64,21 @@ impl ExpectedLengths {
         let length_ms = length_ms.max(0);
         self.lengths.sample(job.facts.job, kind, length_ms);
         for like in likes(job, kind).into_iter().flatten() {
-            self.like.entry((like, kind)).or_default().add(length_ms);
-            if self.like.len() > PROGRAMS_MAX {
-                self.like.pop_first();
+            let turn = self.next_turn;
+            self.next_turn += 1;
+            let new = (Mean::default(), turn);
+            let (mean, last) = self.like.entry((like, kind)).or_insert(new);
+            mean.add(length_ms);
+            let before = std::mem::replace(last, turn);
+            if let Similarity::Program(_) = like {
+                self.turns.remove(&before);
+                self.turns.insert(turn, (like, kind));
             }
+        }
+        while self.like.len() > PROGRAMS_MAX {
+            let oldest = self.turns.pop_first();
+            let (_, oldest) = oldest.expect("all but the sizes are programs");
+            self.like.remove(&oldest);
         }
     }
 
@@ -75,7 +91,7 @@ impl ExpectedLengths {
         let own = self.lengths.own_ms(job.facts.job, kind);
         let profile = job.hints.task_ms.get(kind as usize).copied().flatten();
         let [program, bytes] = likes(job, kind);
-        let mean = |like: Option<Similarity>| self.like.get(&(like?, kind))?.get();
+        let mean = |like: Option<Similarity>| self.like.get(&(like?, kind))?.0.get();
         let known = own
             .map(|ms| (ms, Basis::OwnTasks))
             .or_else(|| profile.map(|ms| (ms as f64, Basis::EarlierRuns)))
@@ -143,14 +159,51 @@ mod tests {
         );
     }
 
+    fn run_of(signature: u64) -> Job {
+        let mut job = job(0);
+        job.hints.signature = Some(signature);
+        job
+    }
+
     #[test]
     fn what_is_remembered_of_programs_is_bounded() {
         let mut lengths = ExpectedLengths::default();
-        for i in 0..PROGRAMS_MAX as u32 + 10 {
-            let mut job = job(0);
-            job.hints.signature = Some(u64::from(i));
-            lengths.learn(&job, Kind::Map, 1);
+        for i in 0..PROGRAMS_MAX as u64 + 10 {
+            lengths.learn(&run_of(i), Kind::Map, 1);
         }
         assert_eq!(lengths.like.len(), PROGRAMS_MAX);
+    }
+
+    /// A task of program 1 comes again before there are too many, and none of program 2.
+    #[test]
+    fn the_program_whose_last_task_is_the_oldest_is_forgotten() {
+        let mut lengths = ExpectedLengths::default();
+        for i in 1..=PROGRAMS_MAX as u64 {
+            lengths.learn(&run_of(i), Kind::Map, 1);
+        }
+        lengths.learn(&run_of(1), Kind::Map, 1);
+        lengths.learn(&run_of(0), Kind::Map, 1);
+        lengths.forget(JobId(0));
+        let basis = |signature: u64| lengths.of(&run_of(signature), Kind::Map).1;
+        assert_eq!(basis(2), Basis::AnyTasks);
+        for kept in [0, 1, 3, PROGRAMS_MAX as u64] {
+            assert_eq!(basis(kept), Basis::EarlierRuns, "{kept}");
+        }
+    }
+
+    /// There are few sizes, and each is good for jobs of any program.
+    #[test]
+    fn sizes_are_not_forgotten_for_programs() {
+        let mut lengths = ExpectedLengths::default();
+        let mut read = job(1);
+        read.hints.input_bytes = Some(64 << 20);
+        read.hints.tasks = [Some(1), None];
+        lengths.learn(&read, Kind::Map, 2_000);
+        for i in 0..PROGRAMS_MAX as u64 {
+            lengths.learn(&run_of(i), Kind::Map, 1);
+        }
+        assert_eq!(lengths.like.len(), PROGRAMS_MAX);
+        lengths.forget(JobId(1));
+        assert_eq!(lengths.of(&read, Kind::Map), (2_000, Basis::LikeTasks));
     }
 }

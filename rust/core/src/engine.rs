@@ -103,7 +103,8 @@ pub const TICK_MS: Millis = 500;
 struct InFlight {
     seq: u64,
     job: JobId,
-    ask: AskId,
+    /// None once a new attempt of the job began: its asks have the same numbers.
+    ask: Option<AskId>,
     container: Container,
     /// The rows whose counts this grant lowered; a refusal restores them.
     counted: [Option<Counted>; 2],

@@ -350,6 +350,9 @@ impl Engine {
             return self.ignore("unknown job", &id);
         }
         self.forget_asks(id);
+        for grant in self.in_flight.iter_mut().filter(|grant| grant.job == id) {
+            grant.ask = None;
+        }
         self.users.restart(id);
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.blacklist.clear();

@@ -154,7 +154,7 @@ impl Engine {
 
     /// Restores usage and ask of a grant that the host refused; the node's free room comes with its
     /// next report. The job skips the node for `REFUSED_MS`, so that heartbeats do not repeat the
-    /// same refused grant.
+    /// same refused grant. Of a grant to an earlier attempt only the usage is restored.
     pub(super) fn nack(&mut self, job: JobId, seq: u64, refusal: Refusal) {
         let Some(grant) = self.take_in_flight(seq) else {
             return self.ignore("answer to an unknown grant", &(job, seq));
@@ -164,34 +164,37 @@ impl Engine {
         let (now, node) = (self.now, grant.container.node);
         let refused = What::Refused { node, refusal };
         self.trace.note(grant.job, now, refused);
+        let Some(ask_id) = grant.ask else {
+            return self.tell_withdrawn(grant.job, &grant.container);
+        };
         let owner = self
             .cluster
             .job_mut(grant.job)
             .expect("grants go with their job");
         owner.refused.retain(|_, until| *until > now);
         owner.refused.insert(node, now + REFUSED_MS);
-        let Some(ask) = owner.ask_mut(grant.ask) else {
+        let Some(ask) = owner.ask_mut(ask_id) else {
             return self.tell_withdrawn(grant.job, &grant.container);
         };
         ask.facts.count += 1;
-        let floor = self.floor_of(grant.job, grant.ask);
+        let floor = self.floor_of(grant.job, ask_id);
         for counted in grant.counted.into_iter().flatten() {
             let Counted { place, relax } = counted;
             let Some(relax) = relax.filter(|_| !self.take_over(&grant, counted)) else {
                 continue;
             };
             let job = self.cluster.job(grant.job);
-            let rows = job.and_then(|job| job.ask(grant.ask)).map(|ask| &ask.rows);
+            let rows = job.and_then(|job| job.ask(ask_id)).map(|ask| &ask.rows);
             let row = rows.and_then(|rows| rows.get(&place).copied());
             let row = row.unwrap_or(Row { count: 0, relax });
             let row = Row {
                 count: row.count + 1,
                 ..row
             };
-            self.set_row(grant.job, grant.ask, place, row);
+            self.set_row(grant.job, ask_id, place, row);
         }
-        self.settle_level(grant.job, grant.ask, floor);
-        self.enter(grant.job, grant.ask);
+        self.settle_level(grant.job, ask_id, floor);
+        self.enter(grant.job, ask_id);
         self.tell_withdrawn(grant.job, &grant.container);
     }
 

@@ -325,7 +325,7 @@ impl Engine {
         self.in_flight.push_back(InFlight {
             seq,
             job: pick.job,
-            ask: pick.ask,
+            ask: Some(pick.ask),
             container,
             counted,
         });

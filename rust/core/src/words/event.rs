@@ -330,7 +330,8 @@ pub enum Event {
         /// The container that it became.
         key: ContainerKey,
     },
-    /// The host refused a grant; its usage and its ask are restored.
+    /// The host refused a grant; its usage and its ask are restored. After a `JobReset` the usage
+    /// alone is.
     Nack {
         /// The job that the grant was for.
         job: JobId,

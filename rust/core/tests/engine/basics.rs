@@ -304,6 +304,28 @@ fn a_refused_grant_gives_everything_back_and_leaves_the_node_out_for_a_moment() 
     assert_eq!(host.beat(second), []);
 }
 
+/// The asks of a new attempt have the numbers that those of the old one had.
+#[test]
+fn a_refusal_after_a_new_attempt_began_changes_none_of_its_asks() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 4096, 4);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask_on(1, 0, 1024, &[(node, 0)]);
+    let grant = host.beat_unanswered(node)[0];
+    host.step(&[Event::JobReset(JobId(1))]);
+    host.ask_on(1, 0, 1024, &[(node, 0), (node, 0)]);
+    host.refuse(grant, Refusal::StaleJob);
+    assert_eq!(host.engine.grants_in_flight(), 0);
+    assert_eq!(host.engine.cluster().used, Resource::ZERO);
+    let job = host.engine.cluster().job(JobId(1));
+    let ask = job.and_then(|job| job.ask(AskId(0))).expect("it asked");
+    let rows: Vec<u32> = ask.rows.values().map(|row| row.count).collect();
+    assert_eq!((ask.facts.count, rows), (2, vec![2, 2]));
+    // Nor does the new attempt skip the node.
+    assert_eq!(localities(&host.beat(node)), [NodeLocal, NodeLocal]);
+}
+
 #[test]
 fn a_moved_job_takes_its_usage_along() {
     let mut host = Host::new(full());

@@ -104,6 +104,7 @@ impl Engine {
                 kind: job.kind(container.priority),
                 node: container.node,
                 am: container.am,
+                started_ms: container.started_ms,
             })
         });
     }

@@ -98,6 +98,8 @@ pub enum Change<'a> {
         node: NodeId,
         /// Whether it was the ApplicationMaster.
         am: bool,
+        /// When it was granted.
+        started_ms: Millis,
     },
     /// A container ended.
     Ended {

@@ -453,9 +453,10 @@ impl Stage for Hfsp {
                 kind,
                 node,
                 am: false,
+                started_ms,
             } => {
                 let id = phase_id(job, kind);
-                self.sample(id, |samples| samples.withdraw(node));
+                self.sample(id, |samples| samples.withdraw(node, started_ms));
                 if let Some(phase) = self.phases.get_mut(id) {
                     phase.running = phase.running.saturating_sub(1);
                 }

@@ -234,6 +234,7 @@ impl Stage for ReverseAdaptive {
                 kind,
                 node,
                 am,
+                ..
             } => self.count((job, kind), (node, am), false, stale),
             Change::Ended {
                 job,

@@ -376,6 +376,7 @@ impl ShuffleWatcher {
                 kind,
                 node,
                 am: false,
+                ..
             } => {
                 if let Some(rack) = rack(node) {
                     self.ended(job, kind, rack, None);

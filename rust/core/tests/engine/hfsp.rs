@@ -243,6 +243,18 @@ fn a_failed_sample_is_replaced() {
     assert_eq!(cluster.phase(0, 1, "size_ms"), 210_000.0);
 }
 
+/// HF-27: of three maps that one heartbeat grants, two are samples. The third is refused and counts
+/// as never started: the samples still run.
+#[test]
+fn a_refused_map_that_is_no_sample_leaves_the_samples_alone() {
+    let mut cluster = Cluster::new(1, json!({"samples": 2}));
+    cluster.submit(1, 3, 10);
+    let grants = cluster.host.beat_unanswered(0);
+    assert_eq!(grants.len(), 3);
+    cluster.host.refuse(grants[2], Refusal::NoFit);
+    assert_eq!(cluster.state(0)["sampling"], 2);
+}
+
 /// HF-27: of a job that another ResourceManager had started, the first tasks found are the samples,
 /// whether their job has asked before or not.
 #[test]

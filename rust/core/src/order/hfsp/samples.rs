@@ -12,6 +12,15 @@ struct Running {
     started_ms: Millis,
     /// Extrapolated measurement, once it has run long enough (HF-30).
     so_far: Option<Sample>,
+    /// Number of tasks that started with it on its node and are no samples. Of samples that started
+    /// together one counts them all.
+    others: u32,
+}
+
+impl Running {
+    fn is(&self, node: NodeId, started_ms: Millis) -> bool {
+        (self.node, self.started_ms) == (node, started_ms)
+    }
 }
 
 /// The sample set of a phase (HF-27).
@@ -54,19 +63,32 @@ impl SampleSet {
                 node,
                 started_ms,
                 so_far: None,
+                others: 0,
             });
+        } else {
+            self.count_others(node, started_ms, 1);
         }
     }
 
-    /// Forgets the latest task on that node, which was not started after all.
-    pub(super) fn withdraw(&mut self, node: NodeId) {
-        if let Some(at) = self.running.iter().rposition(|r| r.node == node) {
+    fn count_others(&mut self, node: NodeId, started_ms: Millis, others: u32) {
+        if let Some(with) = self.running.iter_mut().find(|r| r.is(node, started_ms)) {
+            with.others += others;
+        }
+    }
+
+    /// Forgets a task that was not started after all. Of tasks that started together, one that is
+    /// no sample goes first: the samples still run then.
+    pub(super) fn withdraw(&mut self, node: NodeId, started_ms: Millis) {
+        let mut together = self.running.iter_mut().filter(|r| r.is(node, started_ms));
+        if let Some(with) = together.find(|r| r.others > 0) {
+            with.others -= 1;
+        } else if let Some(at) = self.running.iter().rposition(|r| r.is(node, started_ms)) {
             self.running.remove(at);
         }
     }
 
     fn find(&self, container: &Container) -> Option<usize> {
-        let same = |r: &Running| (r.node, r.started_ms) == (container.node, container.started_ms);
+        let same = |r: &Running| r.is(container.node, container.started_ms);
         self.running.iter().position(same)
     }
 
@@ -76,7 +98,8 @@ impl SampleSet {
         let Some(at) = self.find(container) else {
             return false;
         };
-        self.running.remove(at);
+        let gone = self.running.remove(at);
+        self.count_others(gone.node, gone.started_ms, gone.others);
         if succeeded {
             let before = shuffle_ms(container);
             self.ended
@@ -175,10 +198,43 @@ mod tests {
     fn a_refused_grant_is_no_sample() {
         let mut set = SampleSet::new(1);
         set.start(NodeId(1), 0);
-        set.withdraw(NodeId(1));
+        set.withdraw(NodeId(1), 0);
         assert_eq!((set.needs(), set.running()), (1, 0));
-        set.withdraw(NodeId(1));
+        set.withdraw(NodeId(1), 0);
         assert!(set.complete().is_none());
+    }
+
+    /// The sample of 0 s stays, whether the refused task started later on its node or with it.
+    #[test]
+    fn a_refused_grant_takes_no_sample_of_another_task_of_its_node() {
+        let mut set = SampleSet::new(2);
+        set.start(NodeId(1), 0);
+        set.start(NodeId(2), 0);
+        set.start(NodeId(1), 5);
+        set.withdraw(NodeId(1), 5);
+        assert_eq!((set.needs(), set.running()), (0, 2));
+        for _ in 0..2 {
+            set.start(NodeId(1), 0);
+        }
+        set.withdraw(NodeId(1), 0);
+        assert_eq!((set.needs(), set.running()), (0, 2));
+        // One of the two that are left gives the sample, the other none.
+        assert!(set.end(&task(1, 0), true, 30));
+        assert!(!set.end(&task(1, 0), true, 40));
+        set.withdraw(NodeId(2), 0);
+        assert_eq!((set.needs(), set.running()), (1, 0));
+    }
+
+    /// Two samples and a third task started together. One ends; of the other two, one is refused.
+    #[test]
+    fn what_is_no_sample_stays_known_when_a_sample_that_started_with_it_ends() {
+        let mut set = SampleSet::new(2);
+        for _ in 0..3 {
+            set.start(NodeId(1), 0);
+        }
+        assert!(set.end(&task(1, 0), true, 30));
+        set.withdraw(NodeId(1), 0);
+        assert_eq!((set.needs(), set.running()), (0, 1));
     }
 
     /// HF-30: started at 0, reduce function from 4 s on, delta 10 s. At 13 s it is too early; at 14

@@ -79,9 +79,7 @@ impl Engine {
             containers_max,
             full: false,
         };
-        let stale = |label| self.tree_of(label).capacity != self.capacity_of(label);
-        let labelled = partition != PartitionId::DEFAULT;
-        if stale(PartitionId::DEFAULT) || labelled && stale(partition) {
+        if self.trees_are_late(partition) {
             // A node came or went since the last tick: limits in parts follow at once.
             self.follow_capacity();
             self.tree.capacity = self.capacity_of(PartitionId::DEFAULT);

@@ -44,6 +44,14 @@ impl Engine {
         room.map_or(Resource::ZERO, |room| room.capacity)
     }
 
+    /// Whether nodes came or went since the limits that hold for a label's nodes were worked out.
+    pub(super) fn trees_are_late(&self, partition: PartitionId) -> bool {
+        let late = |label| self.tree_of(label).capacity != self.capacity_of(label);
+        // Nodes of labels beyond `PARTITIONS_MAX` have no tree to follow them.
+        let has_tree = self.partitions.contains_key(&partition);
+        late(PartitionId::DEFAULT) || has_tree && late(partition)
+    }
+
     /// Rebuilds the trees of labels. No ask may be in the backlog.
     pub(super) fn restart_partitions(&mut self) {
         let queues = self.share.layout() == Layout::Queues && self.share.market().is_none();
@@ -287,4 +295,46 @@ pub(super) fn may_be_lent(partition: PartitionId, am: bool) -> bool {
 /// Whether an ask has waited long enough for nodes of its own.
 pub(super) fn may_borrow(ask: &Ask, now: Millis) -> bool {
     now - ask.waiting_since_ms >= LEND_AFTER_MS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::Setup;
+    use crate::words::event::{Event, NodeFacts};
+    use crate::words::ids::PlaceId;
+
+    /// The last label is one too many. Its nodes count in no tree's capacity.
+    #[test]
+    fn trees_follow_the_nodes_of_every_label_once() {
+        let setup = json!({
+            "config": {
+                "policy": {"share": "capacity", "order": "by-queue", "place": "delay"},
+                "queues": [{"path": "root.a", "labels": {"gpu": {"weight": 1.0}}}],
+            },
+            "labels": {"gpu": 1},
+        });
+        let setup = Setup::from_json(&setup).expect("a good configuration");
+        let mut engine = Engine::new(setup).expect("a good setup");
+        let labels = 1..=PARTITIONS_MAX as u32 + 1;
+        let joined = |label| {
+            Event::NodeAdded(NodeFacts {
+                node: NodeId(label),
+                host: PlaceId(label),
+                rack: PlaceId(1_000),
+                partition: PartitionId(label),
+                lends: false,
+                schedulable: true,
+                capacity: Resource::new(1_024, 1),
+                free: Resource::new(1_024, 1),
+            })
+        };
+        let joins: Vec<Event> = labels.clone().map(joined).collect();
+        engine.step(0, &joins, 0, &mut Vec::new());
+        assert_eq!(engine.partitions.len(), PARTITIONS_MAX);
+        assert!(engine.trees_are_late(PartitionId(1)));
+        engine.step(500, &[Event::Tick], 0, &mut Vec::new());
+        let mut late = labels.filter(|label| engine.trees_are_late(PartitionId(*label)));
+        assert_eq!(late.next(), None);
+    }
 }

@@ -321,6 +321,32 @@ impl FileStore {
         File::open(&self.folder)?.sync_all()
     }
 
+    /// Writes and syncs a log of these pages and books.
+    fn write_aside(
+        &self,
+        aside: &Path,
+        book: &Book,
+        pages: &mut dyn FnMut() -> Result<Option<Page>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let wrong = |error| self.error(error);
+        let file = private::instead_of(&self.path(), aside).map_err(wrong)?;
+        let mut writer = io::BufWriter::new(file);
+        let header = encode(&Record::Version(VERSION));
+        let mut sum = read::<Record>(header.as_bytes()).map_or(0, |line| line.sum);
+        writer.write_all(header.as_bytes()).map_err(wrong)?;
+        let mut add = |record: &Record| {
+            let (line, next) = chained(sum, record);
+            sum = next;
+            writer.write_all(line.as_bytes())
+        };
+        while let Some(page) = pages()? {
+            add(&Record::Page(page)).map_err(wrong)?;
+        }
+        add(&Record::Book(Box::new(book.clone()))).map_err(wrong)?;
+        let file = writer.into_inner().map_err(|e| self.error(e.into()))?;
+        file.sync_all().map_err(wrong)
+    }
+
     /// Appends a line and syncs it: that is the commit. After an error, cuts the log to its length
     /// before.
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
@@ -554,31 +580,17 @@ impl Store for FileStore {
                 return Err(StoreError::Refused(Refusal::NotEmpty));
             }
             let aside = store.path().with_extension("filled");
-            let file = private::instead_of(&store.path(), &aside);
-            let file = file.map_err(|e| store.error(e))?;
-            let mut writer = io::BufWriter::new(file);
-            let header = encode(&Record::Version(VERSION));
-            let mut sum = read::<Record>(header.as_bytes()).map_or(0, |line| line.sum);
-            writer
-                .write_all(header.as_bytes())
-                .map_err(|e| store.error(e))?;
-            let mut add = |record: &Record| {
-                let (line, next) = chained(sum, record);
-                sum = next;
-                writer.write_all(line.as_bytes())
-            };
-            while let Some(page) = pages()? {
-                add(&Record::Page(page)).map_err(|e| store.error(e))?;
-            }
-            let books = Record::Book(Box::new(book.clone()));
-            add(&books).map_err(|e| store.error(e))?;
-            let file = writer.into_inner().map_err(|e| store.error(e.into()))?;
-            let placed = file
-                .sync_all()
-                .and_then(|()| fs::rename(&aside, store.path()))
-                .and_then(|()| File::open(&store.folder)?.sync_all());
+            let placed = store.write_aside(&aside, book, pages).and_then(|()| {
+                let renamed = fs::rename(&aside, store.path());
+                let placed = renamed.and_then(|()| File::open(&store.folder)?.sync_all());
+                placed.map_err(|e| store.error(e))
+            });
             store.log = None;
-            placed.map_err(|e| store.error(e))?;
+            if let Err(error) = placed {
+                // It may be large, and the disk full because of it.
+                let _gone = fs::remove_file(&aside);
+                return Err(error);
+            }
             store.mark.set(&book.head);
             Ok(())
         })

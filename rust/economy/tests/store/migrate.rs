@@ -190,6 +190,21 @@ fn a_migration_that_breaks_off_leaves_nothing() {
     }
 }
 
+/// The disk may be full because of what the move has written so far.
+#[test]
+fn a_move_that_breaks_off_leaves_no_file_beside_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut to = store_at(&format!("file:{}", folder.path().display()));
+    let broken = StoreError::Unavailable("unplugged".to_string());
+    let mut pages = vec![Err(broken.clone()), Ok(Some(Default::default()))];
+    let result = to.fill(&Default::default(), &mut || pages.pop().unwrap());
+    assert_eq!(result, Err(broken));
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["ledger.log", "lock"]);
+}
+
 #[test]
 fn the_original_budget_file_becomes_accounts() {
     let folder = tempfile::tempdir().unwrap();

@@ -269,7 +269,8 @@ impl Books {
     ///
     /// # Errors
     /// The engine's own sentence, or why the change could not be stored. Either nothing has
-    /// changed, or the engine is reset to the books within a second.
+    /// changed, or the engine is reset to the books within a second, or the writer has ended and
+    /// the error says that the change may have been written.
     pub fn change(
         &self,
         engine: &dyn Engine,

@@ -11,7 +11,7 @@
 use crate::support::faulty::{Mood, PATIENCE, start};
 use crate::support::{check_conservation, grant, micro, opened, seed, store_at, token};
 use heddle_economy::record::{Change, Interval};
-use heddle_economy::store::{NotAccepted, Refusal, State, Status, StoreError};
+use heddle_economy::store::{NotAccepted, Receipt, Refusal, State, Status, StoreError};
 use std::time::{Duration, Instant};
 
 /// Answers are lost, writes fail, the store goes and comes, the queue exceeds its limits. In the
@@ -271,4 +271,33 @@ fn closing_does_not_wait_longer_than_it_was_told() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(check_conservation(store.as_mut(), "closed") <= 1);
+}
+
+/// Whoever hears that a grant was not written makes it again.
+#[test]
+fn at_the_end_callers_hear_which_changes_may_be_there() {
+    let why = |receipt: Receipt| {
+        let heard = receipt.wait(PATIENCE).expect("the writer has ended");
+        heard.expect_err("there was no answer").to_string()
+    };
+    for fenced in [false, true] {
+        let setup = start(Mood::Good, 1, 100);
+        setup.economy(1);
+        assert_eq!(setup.make(vec![opened("root.a")]), Some(Ok(())));
+        setup.moods.set(Mood::Mute);
+        let sent = setup.writer.changes(0, vec![grant("root.a", 5)]).unwrap();
+        let unreachable = |status: &Status| matches!(status.state, State::Unreachable { .. });
+        setup.until("no answer", unreachable);
+        let behind = setup.writer.changes(0, vec![grant("root.a", 7)]).unwrap();
+        if fenced {
+            store_at(&setup.place).take_over("rm2", token()).unwrap();
+            setup.until("fenced", |status| !unreachable(status));
+        }
+        setup.writer.close(Duration::ZERO);
+        let (sent, behind) = (why(sent), why(behind));
+        assert!(sent.contains("may have been written"), "{sent}");
+        assert!(!behind.contains("may have been written"), "{behind}");
+        let book = store_at(&setup.place).load().unwrap();
+        assert_eq!(book.accounts["root.a"].budget, micro(5));
+    }
 }

@@ -20,6 +20,8 @@ pub enum Mood {
     Down,
     /// By chance, nothing is written, or everything is written and the answer is lost.
     Moody,
+    /// Everything is written, and no answer arrives.
+    Mute,
     /// No call returns.
     Silent,
     Panics,
@@ -55,6 +57,7 @@ impl Moods {
             Mood::Down => lost,
             Mood::Moody if chance == 0 => lost,
             Mood::Moody if chance == 1 => call().and(lost),
+            Mood::Mute => call().and(lost),
             Mood::Panics => panic!("a fault in a back end"),
             _ => call(),
         }

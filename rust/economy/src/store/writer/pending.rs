@@ -33,12 +33,17 @@ const BATCHES_TOGETHER: usize = 64;
 const OVERFULL: usize = 4;
 /// This many bytes of a lesson count as one row.
 const ROW_BYTES: usize = 200;
+/// Tells a caller at the end that the outcome is unknown: whoever repeats a grant makes it twice.
+const IN_DOUBT: &str = "the writer ended before the store answered: the change may have been \
+                        written; look at the account before you repeat it";
 
 #[derive(Default)]
 pub(super) struct Pending {
     items: VecDeque<Item>,
     /// Number of items at the front that were sent together, and may have arrived.
     sent: usize,
+    /// Whether they were sent before, and no answer came.
+    resent: bool,
     /// Rows and changes of all items; then the changes of the batches among them.
     rows: usize,
     change_rows: usize,
@@ -68,6 +73,8 @@ impl Pending {
             let batches = batches.take_while(|item| matches!(item, Item::Changes(_)));
             let one = usize::from(!self.items.is_empty());
             self.sent = batches.count().min(BATCHES_TOGETHER).max(one);
+        } else {
+            self.resent = true;
         }
         self.items.range(..self.sent).cloned().collect()
     }
@@ -76,6 +83,7 @@ impl Pending {
     pub(super) fn done(&mut self) {
         self.items.drain(..self.sent);
         self.sent = 0;
+        self.resent = false;
         self.recount();
     }
 
@@ -208,12 +216,16 @@ impl Pending {
 
     /// Tells every waiting caller that nothing more will be written.
     pub(super) fn fail(&mut self, error: &StoreError) {
-        self.sent = 0;
-        self.rows = 0;
-        self.change_rows = 0;
-        for item in std::mem::take(&mut self.items) {
+        // Any other answer to the first attempt says that nothing was written.
+        let unanswered = self.resent || matches!(error, StoreError::Unavailable(_));
+        let in_doubt = if unanswered { self.sent } else { 0 };
+        for (at, item) in std::mem::take(self).items.into_iter().enumerate() {
             if let Item::Changes(batch) = item {
-                let _gone = batch.heard.send(Err(error.clone()));
+                let error = match at < in_doubt {
+                    true => StoreError::Unavailable(IN_DOUBT.to_string()),
+                    false => error.clone(),
+                };
+                let _gone = batch.heard.send(Err(error));
             }
         }
     }

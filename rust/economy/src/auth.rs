@@ -24,9 +24,9 @@
 //!
 //! # What a host does
 //!
-//! 1. Read 1 MiB (`gate::BODY_BYTES_MAX`) and a byte of the body, and hash it (`Body::of`), with
-//!    nothing locked.
-//! 2. Call `identify` under the gate's lock.
+//! 1. Read 1 MiB (`gate::BODY_BYTES_MAX`) and a byte of the body.
+//! 2. Call `admit` under the gate's lock; hash the body (`Body::of`) with nothing locked; call
+//!    `identify` under the gate's lock.
 //! 3. Call `role::allow` on the full path; names are not looked up in the tree.
 //! 4. Make the change, stored with `Accepted::added`.
 //! 5. Write the audit line.

@@ -2,10 +2,11 @@
 //! order, and limits failures. It proves identity; `role` decides permissions. Its state is the
 //! users, the accepted requests, the failures, and its clock.
 //!
-//! For each request, a host reads the body and hashes it (`Body`) before it locks the gate. It
-//! calls `Gate::identify`, unless the command needs no permission (`price`, and `time`, which
-//! answers `Gate::now_ms`), and then `role::allow`. It stores `Accepted::added` together with the
-//! change of the request, and writes an `audit::Record` whatever the outcome.
+//! For each request, a host reads the body. Unless the command needs no permission (`price`, and
+//! `time`, which answers `Gate::now_ms`), it calls `Gate::admit`, hashes the body (`Body`) while
+//! the gate is not locked, and calls `Gate::identify`, and then `role::allow`. It stores
+//! `Accepted::added` together with the change of the request, and writes an `audit::Record`
+//! whatever the outcome.
 
 use crate::auth::acl::{Acl, User};
 use crate::auth::canonical::Signed;
@@ -148,6 +149,27 @@ impl Gate {
         self.time.read(now).at_ms
     }
 
+    /// Refuses a request whose body of that many bytes need not be hashed, as `identify` would
+    /// refuse it: an unsigned one, and a long one from an address that fails too often.
+    ///
+    /// # Errors
+    ///
+    /// `Unsigned`, `TooManyFailures`.
+    pub fn admit(
+        &mut self,
+        authorization: Option<&str>,
+        body_bytes: usize,
+        address: Option<IpAddr>,
+        now: Now,
+    ) -> Result<(), Rejection> {
+        ours(authorization)?;
+        if body_bytes > FAILING_BODY_BYTES_MAX {
+            let now = self.time.read(now);
+            self.limiter.check_address(address, now.passed_ms)?;
+        }
+        Ok(())
+    }
+
     /// Identifies the sender of a request.
     ///
     /// # Errors
@@ -157,8 +179,7 @@ impl Gate {
     /// or of a user's name, unproven callers get `TooManyFailures`. A correct signature passes even
     /// then, unless the secret is short enough to be guessed.
     pub fn identify(&mut self, request: &Request<'_>, now: Now) -> Result<Accepted, Rejection> {
-        let header = request.authorization.filter(|header| is_ours(header));
-        let header = header.ok_or(Refusal::Unsigned)?;
+        let header = ours(request.authorization)?;
         let now = self.time.read(now);
         let outcome = self.identify_ours(request, header, now);
         self.count(outcome, request.address, now)
@@ -393,6 +414,11 @@ pub fn is_ours(header: &str) -> bool {
         Some((scheme, _)) => scheme.eq_ignore_ascii_case(v2::SCHEME.trim_end()),
         None => header.contains(['=', '%']),
     }
+}
+
+fn ours(authorization: Option<&str>) -> Result<&str, Refusal> {
+    let header = authorization.filter(|header| is_ours(header));
+    header.ok_or(Refusal::Unsigned)
 }
 
 fn caller(name: &str, user: &User, version: Version) -> Caller {

@@ -110,19 +110,27 @@ impl Api {
         if matches!(who, Identity::Signed(_)) {
             return Ok(());
         }
-        let signed = gate::Request {
-            interface,
-            signed: Signed {
-                method: request.method,
-                path: request.path,
-                query: request.query,
-                // Hashed here, before the gate is locked.
-                body: Body::of(request.body),
-            },
-            authorization: request.authorization,
-            address: request.address,
-        };
-        let outcome = self.gate.lock().identify(&signed, request.now());
+        let (header, address) = (request.authorization, request.address);
+        let now = request.now();
+        let admitted = self
+            .gate
+            .lock()
+            .admit(header, request.body.len(), address, now);
+        let outcome = admitted.and_then(|()| {
+            let signed = gate::Request {
+                interface,
+                signed: Signed {
+                    method: request.method,
+                    path: request.path,
+                    query: request.query,
+                    // Hashed here, while the gate is not locked.
+                    body: Body::of(request.body),
+                },
+                authorization: header,
+                address,
+            };
+            self.gate.lock().identify(&signed, now)
+        });
         match outcome {
             Ok(accepted) => {
                 backend.accepted(&accepted.added);

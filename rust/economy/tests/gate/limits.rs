@@ -131,6 +131,16 @@ fn of_an_address_that_fails_no_long_body_is_accepted() {
     };
     let refused = why(gate.identify(&request, at(NOW)));
     assert!(matches!(refused, Refusal::TooManyFailures(_)), "{refused}");
+    // The same is said before the body is hashed, and nobody else hears it.
+    let long = FAILING_BODY_BYTES_MAX + 1;
+    let mut admit = |header, bytes, from| {
+        let admitted = gate.admit(header, bytes, address(from), at(NOW));
+        admitted.map_err(|rejection| rejection.why)
+    };
+    assert_eq!(admit(Some(&header), long, 1), Err(refused));
+    assert_eq!(admit(Some(&header), long - 1, 1), Ok(()));
+    assert_eq!(admit(Some(&header), long, 2), Ok(()));
+    assert_eq!(admit(None, 0, 2), Err(Refusal::Unsigned));
     let elsewhere = Request {
         address: address(2),
         ..request

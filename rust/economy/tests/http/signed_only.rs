@@ -2,9 +2,12 @@
 //! Only a correct signature opens anything, and it counts once, as elsewhere.
 
 use crate::common::{NOW, Site, header, market_config, secret, v2_header};
+use heddle_economy::auth::canonical::Body;
 use heddle_economy::auth::v1;
 use heddle_economy::http::{Answer, CONFIGURATION_BYTES_MAX, Request};
 use serde_json::json;
+use std::net::IpAddr;
+use std::time::Duration;
 
 /// Open routes, an unknown path, and foreign paths.
 const OPEN: [&str; 12] = [
@@ -113,6 +116,46 @@ fn a_change_is_made_once() {
     assert_eq!(put(body), 200);
     assert_eq!(site.rate("root.alice"), Some(0.75));
     assert_eq!(put(body), 401);
+}
+
+/// Compares times: a hash is seen in nothing else.
+#[allow(clippy::disallowed_types, clippy::disallowed_methods)]
+fn least(mut run: impl FnMut()) -> Duration {
+    let times = (0..10).map(|_| {
+        let began = std::time::Instant::now();
+        run();
+        began.elapsed()
+    });
+    times.min().unwrap_or_default()
+}
+
+#[test]
+fn a_long_body_without_proof_is_not_hashed() {
+    let site = Site::market();
+    let (path, long) = ("/heddle/v1/nothing", vec![b' '; CONFIGURATION_BYTES_MAX]);
+    let put = |last: u8, sign: Option<&str>, body: &[u8]| {
+        let request = Request {
+            method: "PUT",
+            path,
+            body,
+            authorization: sign,
+            address: Some(IpAddr::from([192, 0, 2, last])),
+            signed_only: true,
+            ..site.plain()
+        };
+        site.send(&request).status
+    };
+    // 20 failures are allowed to an address, 10 in the name of one user.
+    for at in 0..20 {
+        let sign = v2_header(&format!("guess{at}"), "PUT", path, "", b"");
+        assert_eq!(put(1, Some(&sign), b"another"), 401);
+    }
+    let hashed = least(|| assert_eq!(Body::of(&long).len(), long.len()));
+    let sign = v2_header("alice", "PUT", path, "", b"");
+    for (last, sign, status) in [(1, Some(sign.as_str()), 429), (2, None, 401)] {
+        let refused = least(|| assert_eq!(put(last, sign, &long), status));
+        assert!(refused < hashed / 2, "{refused:?} of {hashed:?}");
+    }
 }
 
 /// Version 1 signs the query only, so it is valid on the published interface only.

@@ -7,7 +7,7 @@ use heddle_core::config::text::shown;
 use std::collections::BTreeSet;
 
 /// Larger amounts are typing errors; `heddle.json` takes none.
-const AMOUNT_MAX: i128 = 1_000_000_000_000;
+pub(super) const AMOUNT_MAX: i64 = 1_000_000_000_000;
 
 const WEIGHT_MAX: f32 = 10_000.0;
 
@@ -213,7 +213,9 @@ pub(super) fn to_mebi(amount: i64, unit: &str) -> Option<i64> {
         _ => return None,
     };
     let mebi = (i128::from(amount) * factor) >> 20;
-    i64::try_from(mebi).ok().filter(|_| mebi <= AMOUNT_MAX)
+    i64::try_from(mebi)
+        .ok()
+        .filter(|_| mebi <= i128::from(AMOUNT_MAX))
 }
 
 #[cfg(test)]

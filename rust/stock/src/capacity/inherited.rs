@@ -64,7 +64,7 @@ impl<'a> Inherited<'a> {
         labels::write_default(source, queue, &own.labels, leaf, sheet)?;
         limits::write_queue(source, queue, sheet)?;
         if own.largest != self.largest {
-            sheet.insert("max_container".to_owned(), json!(own.largest));
+            sheet.insert("max_container".to_owned(), limits::written(&own.largest));
         }
         // In stock a queue may allow it below one that forbids it: so each leaf says it.
         if !own.preempts && leaf {

@@ -1,6 +1,6 @@
 //! Limits of one queue: applications, ApplicationMasters, users, containers (facts 2.3, 4 to 6).
 
-use super::amount::decimal;
+use super::amount::{AMOUNT_MAX, decimal};
 use super::defaults::{self, Defaults};
 use super::setting::Setting;
 use super::source::Source;
@@ -161,6 +161,14 @@ pub(super) fn largest(
         largest.insert(name.to_owned(), most);
     }
     Ok(largest)
+}
+
+/// The largest container for `heddle.json`, which takes no larger amounts. No node has them either,
+/// so nothing is lost.
+pub(super) fn written(largest: &Largest) -> Json {
+    let amounts = largest.iter();
+    let amounts = amounts.map(|(name, most)| (name.clone(), json!(most.min(&AMOUNT_MAX))));
+    Json::Object(amounts.collect())
 }
 
 /// `maximum-allocation`: `memory-mb=4096,vcores=4`. Types that it does not name become 0 in stock.

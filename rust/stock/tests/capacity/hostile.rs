@@ -1,6 +1,6 @@
 //! Files of people who mean harm, or whose program went wrong: a fault, and never a panic.
 
-use super::{PREFIX, fault, properties, read};
+use super::{PREFIX, fault, front, properties, queue, read};
 use heddle_stock::{Properties, Property, site};
 
 #[test]
@@ -116,6 +116,36 @@ fn numbers_out_of_range_are_refused() {
             assert_eq!(fault.line, 3, "{name} {number}");
         }
     }
+}
+
+/// No node is so large; heddle.json takes at most 10^12.
+#[test]
+fn a_largest_container_of_any_size_is_one() {
+    const MEMORY: &str = "yarn.scheduler.maximum-allocation-mb";
+    let tree = [("root.queues", "a"), ("root.a.capacity", "100")];
+    for (cluster, own, expected) in [
+        (None, "1000000000001", 1_000_000_000_000_i64),
+        (Some("9223372036854775807"), "5", 5),
+        (
+            Some("9223372036854775807"),
+            "9223372036854775806",
+            1_000_000_000_000,
+        ),
+    ] {
+        let mut all = tree.to_vec();
+        all.extend(cluster.map(|most| (MEMORY, most)));
+        all.push(("root.a.maximum-allocation-mb", own));
+        let front = front(&all);
+        let most = &queue(&front, "root.a")["max_container"]["memory-mb"];
+        assert_eq!(*most, expected, "{cluster:?} {own}");
+    }
+    let mut all = tree.to_vec();
+    all.extend([(MEMORY, "-5"), ("root.a.maximum-allocation-vcores", "1")]);
+    let fault = fault(&all);
+    assert!(
+        fault.line == 3 && fault.problem.contains("more than 0"),
+        "{fault}"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod engine;
 mod history;
+mod host;
 mod http;
 mod journal;
 pub mod mutate;
@@ -68,6 +69,24 @@ pub const TARGETS: &[Target] = &[
         summary: "fair-scheduler.xml, translated and read by the engine",
         run: stock::fair,
         seeds: stock::fair_seeds,
+    },
+    Target {
+        name: "capacity",
+        summary: "capacity-scheduler.xml, translated, shown and read by the engine",
+        run: stock::capacity,
+        seeds: stock::capacity_seeds,
+    },
+    Target {
+        name: "scheduler_conf",
+        summary: "requested changes of the configuration, XML and JSON",
+        run: host::scheduler_conf,
+        seeds: host::scheduler_conf_seeds,
+    },
+    Target {
+        name: "replies",
+        summary: "answers of ApplicationMasters and NodeManagers, by the path of the request",
+        run: host::replies,
+        seeds: host::reply_seeds,
     },
     Target {
         name: "history",

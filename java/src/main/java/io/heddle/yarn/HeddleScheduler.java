@@ -552,18 +552,20 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
       attempt.updateContainers(updates, () -> handleContainerUpdates(attempt, updates));
     }
+    long nowMs = getClock().getTime();
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
       Resource most = getMaximumResourceCapability(attempt.getQueueName());
       // Bounded first: rounding up beyond 2^63 would overflow to a negative size.
       AskTable.normalize(rows,
           size -> getNormalizedResource(Resources.componentwiseMin(size, most), most));
-      attempt.recordContainerRequestTime(getClock().getTime());
+      attempt.recordContainerRequestTime(nowMs);
     }
     if (release != null && !release.isEmpty()) {
       // Before the attempt's lock: completions take the scheduler's lock.
       releaseContainers(ContainerEvents.own(attempt, release), attempt);
     }
+    Allocation taken = null;
     attempt.getWriteLock().lock();
     try {
       if (attempt.isStopped()) {
@@ -576,12 +578,16 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
       attempt.updateBlacklist(blacklistAdditions, blacklistRemovals);
       if (!asksMore) {
-        return attempt.takeAllocation(getClock().getTime());
+        return attempt.takeAllocation(nowMs);
+      }
+      if (attempt.isWaitingForAMContainer()) {
+        // RMAppAttemptImpl loses a container in this answer: none may be granted before.
+        taken = attempt.takeAllocation(nowMs);
       }
     } finally {
       attempt.getWriteLock().unlock();
     }
-    return offers.answer(attempt, EMPTY_ALLOCATION, getClock().getTime());
+    return offers.answer(attempt, taken, EMPTY_ALLOCATION, nowMs);
   }
 
   // ---- For tests and measurements.

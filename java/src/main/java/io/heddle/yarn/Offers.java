@@ -115,20 +115,15 @@ final class Offers {
 
   /**
    * Offers an attempt what it has just asked for, and returns what it was granted so far; nothing
-   * if it is stopped. The answer to the ask for an ApplicationMaster has no container in it:
-   * RMAppAttemptImpl would lose it.
+   * if it is stopped.
+   *
+   * @param taken the answer if it is taken already, else null
    */
-  Allocation answer(HeddleAppAttempt attempt, Allocation nothing, long nowMs) {
-    if (attempt.isWaitingForAMContainer()) {
-      Allocation before = take(attempt, nothing, nowMs);
-      offer(attempt);
-      return before;
-    }
+  Allocation answer(HeddleAppAttempt attempt, Allocation taken, Allocation nothing, long nowMs) {
     offer(attempt);
-    return take(attempt, nothing, nowMs);
-  }
-
-  private static Allocation take(HeddleAppAttempt attempt, Allocation nothing, long nowMs) {
+    if (taken != null) {
+      return taken;
+    }
     attempt.getWriteLock().lock();
     try {
       return attempt.isStopped() ? nothing : attempt.takeAllocation(nowMs);

@@ -14,9 +14,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.Lock;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
@@ -30,6 +32,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
 import org.junit.Test;
 
 /** Tests that AMs get what they ask for in the same call, as far as room for it is known. */
@@ -82,6 +85,25 @@ public class OffersTest {
           root.getAvailableMB());
       cluster.heartbeat();
       assertEquals(0, fetch(am).size());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  /** RMAppAttemptImpl would lose the container, and wait until it expires. */
+  @Test
+  public void aReportDuringTheAskForAMasterPutsNothingIntoItsAnswer() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      // The thread that asks stands still where it reads the time; meanwhile the node reports.
+      AtomicBoolean reporting = new AtomicBoolean();
+      cluster.scheduler.setClock(() -> {
+        if (reporting.compareAndSet(false, true)) {
+          cluster.scheduler.handle(new NodeUpdateSchedulerEvent(cluster.rmNode(node)));
+          reporting.set(false);
+        }
+        return Time.now();
+      });
+      run(cluster, node);
       cluster.assertBooksEqual();
     }
   }

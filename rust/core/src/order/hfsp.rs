@@ -24,7 +24,7 @@ use crate::model::wait::{Measure, OrderLimit};
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
 use crate::stage::order::{Displacement, Order, OrderEntry};
-use crate::words::ids::{JobId, Millis};
+use crate::words::ids::{ContainerKey, JobId, Millis};
 use crate::words::keys::{OrderKey, POOLS};
 use crate::words::kind::Kind;
 use crate::words::table::Table;
@@ -344,8 +344,14 @@ impl Hfsp {
         phase.want_samples(self.settings.samples.min(phase.running.max(phase.tasks)));
     }
 
-    fn ended(&mut self, job: &Job, id: PhaseId, how: (&Container, bool), now: Millis) {
-        let (container, succeeded) = how;
+    fn ended(
+        &mut self,
+        job: &Job,
+        id: PhaseId,
+        how: (ContainerKey, &Container, bool),
+        now: Millis,
+    ) {
+        let (key, container, succeeded) = how;
         let Some(phase) = self.phases.get_mut(id) else {
             return;
         };
@@ -359,7 +365,8 @@ impl Hfsp {
                 self.lengths.sample(id.job, id.kind, length_ms);
             }
         }
-        if self.sample(id, |samples| samples.end(container, succeeded, now)) == Some(true) {
+        let ended = |samples: &mut SampleSet| samples.end((key, container), succeeded, now);
+        if self.sample(id, ended) == Some(true) {
             self.learn(job, id);
         }
         let phase = self.phases.get_mut(id).expect("it was found above");
@@ -370,7 +377,7 @@ impl Hfsp {
         }
     }
 
-    fn progressed(&mut self, job: &Job, reduce: &Container, now: Millis) {
+    fn progressed(&mut self, job: &Job, reduce: (ContainerKey, &Container), now: Millis) {
         let (id, delta_ms) = (phase_id(job, Kind::Reduce), self.settings.delta_ms);
         let told = |samples: &mut SampleSet| samples.progress(reduce, delta_ms, now);
         if self.sample(id, told) == Some(true) {
@@ -465,12 +472,12 @@ impl Stage for Hfsp {
             Change::Ended {
                 job,
                 kind,
+                key,
                 container,
                 succeeded,
-                ..
             } if !container.am => {
                 let id = phase_id(job, kind);
-                self.ended(job, id, (container, succeeded), world.now);
+                self.ended(job, id, (key, container, succeeded), world.now);
                 self.restate(id, stale);
                 if kind == Kind::Map && !job.admitted[Kind::Reduce as usize] {
                     stale.job(job.facts.job);
@@ -483,9 +490,9 @@ impl Stage for Hfsp {
             Change::Progress {
                 job,
                 kind: Kind::Reduce,
+                key,
                 container,
-                ..
-            } => self.progressed(job, container, world.now),
+            } => self.progressed(job, (key, container), world.now),
             Change::Nodes | Change::Tick => self.catch_up(world),
             _ => {}
         }

@@ -3,13 +3,16 @@
 
 use super::estimate::{Sample, extrapolate};
 use crate::model::job::Container;
-use crate::words::ids::{Millis, NodeId};
+use crate::words::ids::{ContainerKey, Millis, NodeId};
 
-/// A running sample. Tasks of one phase that started together on one node are interchangeable.
+/// A running sample. Tasks of one phase that started together on one node are interchangeable until
+/// one of them is heard of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Running {
     node: NodeId,
     started_ms: Millis,
+    /// Its container, once that has reported progress.
+    key: Option<ContainerKey>,
     /// Extrapolated measurement, once it has run long enough (HF-30).
     so_far: Option<Sample>,
     /// Number of tasks that started with it on its node and are no samples. Of samples that started
@@ -18,8 +21,13 @@ struct Running {
 }
 
 impl Running {
-    fn is(&self, node: NodeId, started_ms: Millis) -> bool {
+    fn started(&self, node: NodeId, started_ms: Millis) -> bool {
         (self.node, self.started_ms) == (node, started_ms)
+    }
+
+    /// Whether it may be any task that started then: it has not been heard of.
+    fn may_be(&self, node: NodeId, started_ms: Millis) -> bool {
+        self.key.is_none() && self.started(node, started_ms)
     }
 }
 
@@ -62,6 +70,7 @@ impl SampleSet {
             self.running.push(Running {
                 node,
                 started_ms,
+                key: None,
                 so_far: None,
                 others: 0,
             });
@@ -71,35 +80,55 @@ impl SampleSet {
     }
 
     fn count_others(&mut self, node: NodeId, started_ms: Millis, others: u32) {
-        if let Some(with) = self.running.iter_mut().find(|r| r.is(node, started_ms)) {
+        let mut together = self.running.iter_mut();
+        if let Some(with) = together.find(|r| r.started(node, started_ms)) {
             with.others += others;
         }
+    }
+
+    /// Takes away one of the tasks that started then and are no samples, if there is one.
+    fn drop_other(&mut self, node: NodeId, started_ms: Millis) -> bool {
+        let mut together = self.running.iter_mut();
+        let with = together.find(|r| r.started(node, started_ms) && r.others > 0);
+        with.map(|with| with.others -= 1).is_some()
     }
 
     /// Forgets a task that was not started after all. Of tasks that started together, one that is
     /// no sample goes first: the samples still run then.
     pub(super) fn withdraw(&mut self, node: NodeId, started_ms: Millis) {
-        let mut together = self.running.iter_mut().filter(|r| r.is(node, started_ms));
-        if let Some(with) = together.find(|r| r.others > 0) {
-            with.others -= 1;
-        } else if let Some(at) = self.running.iter().rposition(|r| r.is(node, started_ms)) {
+        if self.drop_other(node, started_ms) {
+            return;
+        }
+        let mut running = self.running.iter();
+        if let Some(at) = running.rposition(|r| r.may_be(node, started_ms)) {
             self.running.remove(at);
         }
     }
 
-    fn find(&self, container: &Container) -> Option<usize> {
-        let same = |r: &Running| r.is(container.node, container.started_ms);
-        self.running.iter().position(same)
+    /// Finds the sample that is this container, or may be.
+    fn find(&self, key: ContainerKey, container: &Container) -> Option<usize> {
+        let known = self.running.iter().position(|r| r.key == Some(key));
+        known.or_else(|| {
+            let mut running = self.running.iter();
+            running.position(|r| r.may_be(container.node, container.started_ms))
+        })
     }
 
     /// Records that a task ended at `now`. A failed task is no sample: another takes its place
     /// (HF-41). Tells whether a sample became known.
-    pub(super) fn end(&mut self, container: &Container, succeeded: bool, now: Millis) -> bool {
-        let Some(at) = self.find(container) else {
+    pub(super) fn end(
+        &mut self,
+        (key, container): (ContainerKey, &Container),
+        succeeded: bool,
+        now: Millis,
+    ) -> bool {
+        let (node, started_ms) = (container.node, container.started_ms);
+        let Some(at) = self.find(key, container) else {
+            self.drop_other(node, started_ms);
             return false;
         };
         let gone = self.running.remove(at);
-        self.count_others(gone.node, gone.started_ms, gone.others);
+        self.count_others(node, started_ms, gone.others);
         if succeeded {
             let before = shuffle_ms(container);
             self.ended
@@ -112,12 +141,15 @@ impl SampleSet {
     /// (HF-30). Without progress yet, a later report will do. Tells whether a sample became known.
     pub(super) fn progress(
         &mut self,
-        container: &Container,
+        (key, container): (ContainerKey, &Container),
         delta_ms: Millis,
         now: Millis,
     ) -> bool {
-        let (Some(at), Some(since)) = (self.find(container), container.task.executing_since_ms)
-        else {
+        let Some(at) = self.find(key, container) else {
+            return false;
+        };
+        self.running[at].key = Some(key);
+        let Some(since) = container.task.executing_since_ms else {
             return false;
         };
         let progress = f64::from(container.task.progress_per_mille) / 1_000.0;
@@ -159,6 +191,8 @@ mod tests {
     use crate::words::ids::PartitionId;
     use crate::words::resource::Resource;
 
+    const KEY: ContainerKey = 1;
+
     fn task(node: u32, started_ms: Millis) -> Container {
         Container {
             node: NodeId(node),
@@ -183,12 +217,12 @@ mod tests {
         set.start(NodeId(3), 6);
         assert_eq!((set.needs(), set.running()), (0, 2));
         // The third is no sample, however soon it ends: the first to end would be the shortest.
-        assert!(!set.end(&task(3, 6), true, 10));
-        assert!(!set.end(&task(2, 5), false, 20));
+        assert!(!set.end((KEY, &task(3, 6)), true, 10));
+        assert!(!set.end((KEY, &task(2, 5)), false, 20));
         assert_eq!(set.needs(), 1);
         set.start(NodeId(4), 20);
-        assert!(set.end(&task(1, 0), true, 30) && set.complete().is_none());
-        assert!(set.end(&task(4, 20), true, 60));
+        assert!(set.end((KEY, &task(1, 0)), true, 30) && set.complete().is_none());
+        assert!(set.end((KEY, &task(4, 20)), true, 60));
         let known = set.complete().expect("both are known");
         let lengths: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
         assert_eq!(lengths, [30.0, 40.0]);
@@ -219,8 +253,8 @@ mod tests {
         set.withdraw(NodeId(1), 0);
         assert_eq!((set.needs(), set.running()), (0, 2));
         // One of the two that are left gives the sample, the other none.
-        assert!(set.end(&task(1, 0), true, 30));
-        assert!(!set.end(&task(1, 0), true, 40));
+        assert!(set.end((KEY, &task(1, 0)), true, 30));
+        assert!(!set.end((KEY, &task(1, 0)), true, 40));
         set.withdraw(NodeId(2), 0);
         assert_eq!((set.needs(), set.running()), (1, 0));
     }
@@ -232,7 +266,7 @@ mod tests {
         for _ in 0..3 {
             set.start(NodeId(1), 0);
         }
-        assert!(set.end(&task(1, 0), true, 30));
+        assert!(set.end((KEY, &task(1, 0)), true, 30));
         set.withdraw(NodeId(1), 0);
         assert_eq!((set.needs(), set.running()), (0, 1));
     }
@@ -247,25 +281,66 @@ mod tests {
         let mut reduce = task(1, 0);
         reduce.task.input_bytes = 7;
         assert!(
-            !set.progress(&reduce, 10_000, 13_000),
+            !set.progress((KEY, &reduce), 10_000, 13_000),
             "the function has not begun"
         );
         reduce.task.executing_since_ms = Some(4_000);
         reduce.task.progress_per_mille = 200;
-        assert!(!set.progress(&reduce, 10_000, 13_000));
+        assert!(!set.progress((KEY, &reduce), 10_000, 13_000));
         reduce.task.progress_per_mille = 0;
-        assert!(!set.progress(&reduce, 10_000, 14_000));
+        assert!(!set.progress((KEY, &reduce), 10_000, 14_000));
         reduce.task.progress_per_mille = 250;
-        assert!(set.progress(&reduce, 10_000, 16_000));
+        assert!(set.progress((KEY, &reduce), 10_000, 16_000));
         let expected = Sample {
             shuffle: 4_000.0,
             input: 7.0,
             execution: 48_000.0,
         };
         assert_eq!(set.complete(), Some(vec![expected]));
-        assert!(!set.progress(&reduce, 10_000, 20_000), "said once");
-        assert!(set.end(&reduce, true, 40_000));
+        assert!(!set.progress((KEY, &reduce), 10_000, 20_000), "said once");
+        assert!(set.end((KEY, &reduce), true, 40_000));
         let execution = set.complete().expect("it ended")[0].execution;
         assert_eq!(execution, 36_000.0);
+    }
+
+    /// Both began their function at 4 s. At 16 s, 12 s are a quarter of one and half of the other.
+    #[test]
+    fn of_two_reduces_that_started_together_each_is_extrapolated_once() {
+        let mut set = SampleSet::new(2);
+        let mut reduce = task(1, 0);
+        reduce.task.executing_since_ms = Some(4_000);
+        for _ in 0..2 {
+            set.start(NodeId(1), 0);
+        }
+        reduce.task.progress_per_mille = 250;
+        assert!(set.progress((1, &reduce), 10_000, 16_000));
+        assert!(!set.progress((1, &reduce), 10_000, 16_000));
+        assert_eq!(set.complete(), None);
+        reduce.task.progress_per_mille = 500;
+        assert!(set.progress((2, &reduce), 10_000, 16_000));
+        let known = set.complete().expect("both are known");
+        let executions: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
+        assert_eq!(executions, [48_000.0, 24_000.0]);
+        // The end of the second, at 20 s, replaces what was extrapolated of it.
+        assert!(set.end((2, &reduce), true, 20_000));
+        let known = set.complete().expect("both are known");
+        let executions: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
+        assert_eq!(executions, [16_000.0, 48_000.0]);
+    }
+
+    /// The second of three is heard of: it is the sample, and the third none, which ends first.
+    #[test]
+    fn a_sample_that_is_heard_of_is_not_taken_for_another() {
+        let mut set = SampleSet::new(1);
+        for _ in 0..3 {
+            set.start(NodeId(1), 0);
+        }
+        assert!(!set.progress((2, &task(1, 0)), 10_000, 15));
+        assert!(!set.end((3, &task(1, 0)), true, 20));
+        // The first is refused; the sample still runs.
+        set.withdraw(NodeId(1), 0);
+        assert_eq!((set.needs(), set.running()), (0, 1));
+        assert!(set.end((2, &task(1, 0)), true, 30));
+        assert_eq!(set.complete().expect("it ended")[0].execution, 30.0);
     }
 }

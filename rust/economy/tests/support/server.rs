@@ -67,6 +67,11 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {told}{wrong}");
 }
 
+fn free_port() -> u16 {
+    let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    probe.local_addr().expect("it is bound").port()
+}
+
 impl Server {
     pub fn start() -> Server {
         let binaries = binaries();
@@ -90,9 +95,7 @@ impl Server {
             .arg(&password)
             .arg("-D")
             .arg(folder.path().join("data")));
-        let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = probe.local_addr().expect("it is bound").port();
-        drop(probe);
+        let port = free_port();
         let process = Server::process(&binaries, folder.path(), port);
         let databases = 0;
         let mut server = Server {
@@ -102,7 +105,7 @@ impl Server {
             process,
             databases,
         };
-        server.wait();
+        server.wait(true);
         server
     }
 
@@ -123,8 +126,9 @@ impl Server {
     }
 
     /// Waits until the server answers; restarts it while the remains of a killed one are in its
-    /// way.
-    fn wait(&mut self) {
+    /// way. A `new` one, whose port nobody knows yet, gets another port: a connection of another
+    /// test may have taken the first.
+    fn wait(&mut self, new: bool) {
         let until = Instant::now() + PATIENCE;
         loop {
             let ready = Command::new(self.binaries.join("pg_isready"))
@@ -140,6 +144,9 @@ impl Server {
                 log()
             );
             if self.process.try_wait().expect("it is our child").is_some() {
+                if new {
+                    self.port = free_port();
+                }
                 self.process = Server::process(&self.binaries, self.folder.path(), self.port);
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -164,7 +171,7 @@ impl Server {
     /// Restarts the server on the same files and port.
     pub fn restart(&mut self) {
         self.process = Server::process(&self.binaries, self.folder.path(), self.port);
-        self.wait();
+        self.wait(false);
     }
 
     /// Creates a database and returns its place.

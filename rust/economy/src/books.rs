@@ -25,7 +25,7 @@ pub(crate) use reader::Reader;
 
 use crate::auth::replay::Watermarks;
 use crate::record::{BooksState, BooksStatus, Change, Interval, NotChanged, RecentLedger};
-use crate::store::{Book, NotAccepted, Options, Receipt, State, Store, Writer};
+use crate::store::{Book, NotAccepted, Options, Receipt, State, Store, StoreError, Writer};
 use heddle_core::words::ledger::Entry;
 use lessons::Lessons;
 use parking_lot::Mutex;
@@ -269,8 +269,8 @@ impl Books {
     ///
     /// # Errors
     /// The engine's own sentence, or why the change could not be stored. Either nothing has
-    /// changed, or the engine is reset to the books within a second, or the writer has ended and
-    /// the error says that the change may have been written.
+    /// changed, or the engine is reset to the books within a second. `InDoubt` if the writer has
+    /// ended: the change may have been written.
     pub fn change(
         &self,
         engine: &dyn Engine,
@@ -301,6 +301,7 @@ impl Books {
                 answer,
                 stored: true,
             }),
+            Some(Err(why @ StoreError::InDoubt)) => Err(NotChanged::InDoubt(why.to_string())),
             Some(Err(why)) => Err(not_stored(why)),
             None if must_be_stored && self.take_back(&receipt) => {
                 let why = "the store has not answered, and the change was withdrawn";

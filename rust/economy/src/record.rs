@@ -336,12 +336,14 @@ pub enum NotChanged {
     Refused(String),
     /// The reason why the change cannot be stored.
     NotStored(String),
+    /// The change may be stored, and may not be: the writer has ended.
+    InDoubt(String),
 }
 
 impl fmt::Display for NotChanged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotChanged::Refused(why) => f.write_str(why),
+            NotChanged::Refused(why) | NotChanged::InDoubt(why) => f.write_str(why),
             NotChanged::NotStored(why) => write!(f, "accounts cannot be changed now: {why}"),
         }
     }

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-/// Why a request failed. It changed nothing but the clock; only under a market `place` may leave a
-/// queue that it has made.
+/// Why a request failed. Beside the clock it changed nothing that a decision depends on; only under
+/// a market `place` may leave a queue that it has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestError(pub String);
 

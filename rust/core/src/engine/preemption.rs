@@ -160,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// Notes a container that goes for a need, with the figures by which its queue was compared.
+    /// Notes a container that goes for a need, with its queue's figures on the nodes of that label.
     fn note_victim(&mut self, job: JobId, key: ContainerKey, need: &Need, labels: &Labels) {
         let leaf = self.cluster.job(job).map(|job| job.leaf);
         let of_leaf = leaf.and_then(|leaf| labels.of_leaf_mb(need.partition, leaf));

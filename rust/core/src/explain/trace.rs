@@ -18,12 +18,12 @@ const LOOKED_AT_MAX: u32 = 128;
 /// How many asks ahead of one are counted for that.
 const AHEAD_MAX: u32 = 32;
 
-/// The memory by which preemption compared queues, on the nodes of one label.
+/// What preemption knew of the memory of queues on the nodes of one label.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compared {
     /// What starved queues lack.
     pub(crate) lacking_mb: i64,
-    /// What the queue that gives uses.
+    /// What the queue that gives uses, with containers on their way out.
     pub(crate) used_mb: i64,
     /// Its share.
     pub(crate) fair_mb: i64,

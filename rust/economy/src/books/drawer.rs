@@ -160,7 +160,7 @@ impl Drawer {
                     self.tell(state, &format!("{}: not booked: {why}", granted.draw.queue));
                     trouble = true;
                     // The others of this round would not be stored either. They come again.
-                    if matches!(why, NotChanged::NotStored(_)) {
+                    if !matches!(why, NotChanged::Refused(_)) {
                         break;
                     }
                 }

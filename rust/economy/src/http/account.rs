@@ -263,6 +263,7 @@ pub(crate) fn change(
         Ok(_) => return Ok(()),
         Err(NotChanged::Refused(problem)) => problem,
         Err(why @ NotChanged::NotStored(_)) => return Err(not_stored(&why)),
+        Err(why @ NotChanged::InDoubt(_)) => return Err(in_doubt(&why)),
     };
     if !problem.starts_with("key `queue`") && !problem.starts_with("key `value`") {
         return Err(unserved(&problem));
@@ -295,6 +296,12 @@ fn not_stored(why: &NotChanged) -> Failure {
     let expected = "a store that is written to; GET health says how it is, and the \
                     ResourceManager's log names the cause";
     Failure::new(503, why.to_string(), "store", expected).with("Retry-After", "5")
+}
+
+/// Without `Retry-After`: a client that repeats a grant by itself may make it twice.
+fn in_doubt(why: &NotChanged) -> Failure {
+    let expected = "a store that answers; GET queues then shows what the accounts have";
+    Failure::new(503, why.to_string(), "store", expected)
 }
 
 /// Makes an engine request that only policies with accounts know.

@@ -10,6 +10,9 @@ pub enum StoreError {
     /// The store cannot be reached or written to now: connection, lock, permission, full disk. The
     /// outcome of a commit may be unknown; repeating it is always safe.
     Unavailable(String),
+    /// The writer ended before the store answered: the batch may have been written. Whoever repeats
+    /// a grant may make it twice.
+    InDoubt,
     /// Another holder has taken over; nothing was written.
     Fenced {
         /// The epoch of the caller; 0 if the caller was taking over.
@@ -92,6 +95,10 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Unavailable(why) => write!(f, "the store is unavailable: {why}"),
+            StoreError::InDoubt => f.write_str(
+                "the store has not answered before the end: the change may have been written; \
+                 look at the account before you repeat it",
+            ),
             StoreError::Fenced {
                 ours: Epoch(0),
                 current,

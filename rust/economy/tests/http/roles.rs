@@ -485,3 +485,49 @@ fn what_is_to_be_remembered_comes_with_the_change() {
     assert_eq!(next.send(&bid).status, 401);
     assert_eq!(next.rate("root.alice"), Some(2.0));
 }
+
+/// A host whose store makes no change, for this reason.
+struct Failing<'a> {
+    engine: &'a crate::common::Locked,
+    why: NotChanged,
+}
+
+impl Backend for Failing<'_> {
+    fn request(&self, request: &Value) -> Result<Value, String> {
+        self.engine.request(request)
+    }
+
+    fn change(&self, _: &Value, _: &Watermarks) -> Result<Value, NotChanged> {
+        Err(self.why.clone())
+    }
+}
+
+/// A client that grants again by itself grants twice if the first grant was written.
+#[test]
+fn no_client_is_asked_to_repeat_a_change_in_doubt() {
+    let (path, body) = ("/heddle/v1/queues/alice/budget", &b"{\"add\": 3}"[..]);
+    let reason = || "no answer".to_string();
+    for (why, asked) in [
+        (NotChanged::NotStored(reason()), true),
+        (NotChanged::InDoubt(reason()), false),
+    ] {
+        let site = Site::market();
+        let engine = &site.engine;
+        let failing = Failing { engine, why };
+        let header = crate::common::v2_header("root", "POST", path, "", body);
+        let grant = Request {
+            method: "POST",
+            path,
+            authorization: Some(&header),
+            body,
+            ..site.plain()
+        };
+        let answer = site.api.answer(&failing, &grant);
+        assert_eq!(answer.status, 503, "{answer:?}");
+        let retry = answer
+            .headers
+            .iter()
+            .any(|(name, _)| *name == "Retry-After");
+        assert_eq!(retry, asked, "{answer:?}");
+    }
+}

@@ -131,6 +131,13 @@ impl Server {
     fn wait(&mut self, new: bool) {
         let until = Instant::now() + PATIENCE;
         loop {
+            // First: another test's server may answer at a port that ours did not get.
+            if self.process.try_wait().expect("it is our child").is_some() {
+                if new {
+                    self.port = free_port();
+                }
+                self.process = Server::process(&self.binaries, self.folder.path(), self.port);
+            }
             let ready = Command::new(self.binaries.join("pg_isready"))
                 .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
                 .status();
@@ -143,12 +150,6 @@ impl Server {
                 "the server does not start: {}",
                 log()
             );
-            if self.process.try_wait().expect("it is our child").is_some() {
-                if new {
-                    self.port = free_port();
-                }
-                self.process = Server::process(&self.binaries, self.folder.path(), self.port);
-            }
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -6,7 +6,8 @@ use crate::Fault;
 use heddle_core::config::text::shown;
 use std::collections::BTreeSet;
 
-/// Larger amounts are typing errors; `heddle.json` takes none.
+/// The largest amount in `heddle.json`. Larger ones are typing errors; only a largest container is
+/// cut to it, as no node has more.
 pub(super) const AMOUNT_MAX: i64 = 1_000_000_000_000;
 
 const WEIGHT_MAX: f32 = 10_000.0;

@@ -33,9 +33,6 @@ const BATCHES_TOGETHER: usize = 64;
 const OVERFULL: usize = 4;
 /// This many bytes of a lesson count as one row.
 const ROW_BYTES: usize = 200;
-/// Tells a caller at the end that the outcome is unknown: whoever repeats a grant makes it twice.
-const IN_DOUBT: &str = "the writer ended before the store answered: the change may have been \
-                        written; look at the account before you repeat it";
 
 #[derive(Default)]
 pub(super) struct Pending {
@@ -222,7 +219,7 @@ impl Pending {
         for (at, item) in std::mem::take(self).items.into_iter().enumerate() {
             if let Item::Changes(batch) = item {
                 let error = match at < in_doubt {
-                    true => StoreError::Unavailable(IN_DOUBT.to_string()),
+                    true => StoreError::InDoubt,
                     false => error.clone(),
                 };
                 let _gone = batch.heard.send(Err(error));

@@ -587,7 +587,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     } finally {
       attempt.getWriteLock().unlock();
     }
-    return offers.answer(attempt, taken, EMPTY_ALLOCATION, nowMs);
+    return offers.answer(attempt, taken, EMPTY_ALLOCATION, getClock().getTime());
   }
 
   // ---- For tests and measurements.

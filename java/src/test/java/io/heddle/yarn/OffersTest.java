@@ -94,7 +94,8 @@ public class OffersTest {
   public void aReportDuringTheAskForAMasterPutsNothingIntoItsAnswer() throws Exception {
     try (TestCluster cluster = new TestCluster(offering())) {
       MockNM node = cluster.node("a1", 8 * GB);
-      // The thread that asks stands still where it reads the time; meanwhile the node reports.
+      // The node reports whenever the scheduler reads the time: before the ask is in the books, and
+      // when they are unlocked.
       AtomicBoolean reporting = new AtomicBoolean();
       cluster.scheduler.setClock(() -> {
         if (reporting.compareAndSet(false, true)) {

@@ -60,8 +60,18 @@ struct Shown<'a> {
     inherited: Vec<(Lifetime, bool, bool)>,
 }
 
+/// What was read of a property that counts in leaves alone. In a parent stock does not read it, so
+/// a wrong value is none.
+fn of_leaf<T>(leaf: bool, read: Result<Option<T>, Fault>) -> Result<Option<T>, Fault> {
+    match leaf {
+        true => read,
+        false => Ok(read.unwrap_or_default()),
+    }
+}
+
 impl<'a> Shown<'a> {
     fn queue(&mut self, source: &mut Source<'a>, queue: usize) -> Result<Json, Fault> {
+        let leaf = !source.tree.is_parent(queue);
         let above = source.tree.queues[queue].parent;
         let above = above.map_or((Lifetime::NONE, false, false), |at| self.inherited[at]);
         let lifetime = above.0.below(source, queue)?;
@@ -88,13 +98,13 @@ impl<'a> Shown<'a> {
         put("labels", json!(labels.unwrap_or_else(|| vec!["*"])));
         put("preemption_disabled", json!(!self.monitors || disabled));
         put("intra_queue_disabled", json!(!self.intra_queue || intra));
+        let mut number = |name| source.of(queue, name).map(|setting| setting.whole());
+        put("priority", json!(number("priority").transpose()?));
         for (key, name) in [
-            ("priority", "priority"),
             ("default_priority", "default-application-priority"),
             ("max_jobs", "maximum-applications"),
         ] {
-            let number = source.of(queue, name).map(|setting| setting.whole());
-            put(key, json!(number.transpose()?));
+            put(key, json!(of_leaf(leaf, number(name).transpose())?));
         }
         let parallel = source.of(queue, "max-parallel-apps");
         let parallel = parallel.map(defaults::parallel).transpose()?;
@@ -104,14 +114,14 @@ impl<'a> Shown<'a> {
             parallel.unwrap_or_else(|| self.parallel.clone()),
         );
         let am = source.of(queue, "maximum-am-resource-percent");
-        let am = defaults::am_percent(source, am)?;
+        let am = of_leaf(leaf, defaults::am_percent(source, am))?;
         put("max_am", json!(am.unwrap_or(self.defaults.am_percent)));
         let percent = source.of(queue, "minimum-user-limit-percent");
-        let percent = percent.map(defaults::user_limit_percent).transpose()?;
+        let percent = of_leaf(leaf, percent.map(defaults::user_limit_percent).transpose())?;
         let percent = percent.unwrap_or(self.defaults.user_limit_percent);
         put("user_limit", json!(decimal(percent)));
         let factor = source.of(queue, "user-limit-factor");
-        let factor = factor.map(defaults::user_limit_factor).transpose()?;
+        let factor = of_leaf(leaf, factor.map(defaults::user_limit_factor).transpose())?;
         let factor = factor.unwrap_or(self.defaults.user_limit_factor);
         put("user_limit_factor", json!(decimal(factor)));
         created(source, queue, &mut settings);

@@ -2,6 +2,7 @@
 
 use super::{PREFIX, fault, front, properties, queue, read};
 use heddle_stock::{Properties, Property, site};
+use serde_json::Value;
 
 #[test]
 fn queues_twice_blank_or_with_dots_are_refused() {
@@ -146,6 +147,26 @@ fn a_largest_container_of_any_size_is_one() {
         fault.line == 3 && fault.problem.contains("more than 0"),
         "{fault}"
     );
+}
+
+/// Stock does not read them there. Pages show what is in force.
+#[test]
+fn wrong_values_of_leaves_in_a_parent_are_shown_as_none() {
+    let all = [
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("root.maximum-applications", "x"),
+        ("root.default-application-priority", "x"),
+        ("root.minimum-user-limit-percent", "x"),
+        ("root.user-limit-factor", "x"),
+        ("root.maximum-am-resource-percent", "x"),
+    ];
+    front(&all);
+    let shown = heddle_stock::capacity::shown(&properties(&all)).expect("it is in force");
+    assert_eq!(shown["queues"]["root"]["max_jobs"], Value::Null);
+    assert_eq!(shown["queues"]["root"]["user_limit"], 100.0);
+    let leaf = [all[0], all[1], ("root.a.maximum-applications", "x")];
+    assert!(heddle_stock::capacity::shown(&properties(&leaf)).is_err());
 }
 
 #[test]

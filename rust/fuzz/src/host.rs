@@ -26,7 +26,7 @@ const CONTENT_TYPES: [&str; 3] = [
     "application/json;charset=utf-8",
 ];
 
-/// Splits off the first byte, which picks one of so many.
+/// Splits off the first byte and reduces it to an index below `choices`.
 fn split(data: &[u8], choices: usize) -> (usize, &[u8]) {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
     (usize::from(*first) % choices, rest)

@@ -58,7 +58,7 @@ fn full(name: &str) -> String {
     }
 }
 
-/// Checks a file of so many lines as its front end read it, and runs an engine under it.
+/// Checks what a front end read from a file of `lines` lines, and runs an engine under it.
 fn check(read: Result<Front, Fault>, lines: u32) {
     let read = match read {
         Ok(read) => read,

@@ -104,8 +104,8 @@ impl Labels {
         self.0.iter().map(|(partition, label)| (*partition, label))
     }
 
-    /// The memory that a leaf uses on the nodes of a label, with containers on their way out, and
-    /// its share of them.
+    /// The memory that a leaf uses on the nodes of a label, including containers that are being
+    /// stopped, and its share of them.
     pub(super) fn of_leaf_mb(&self, partition: PartitionId, leaf: ShareNodeId) -> Option<[i64; 2]> {
         let label = self.0.get(&partition)?;
         Some([label.used_and_going_mb(leaf), label.fair_mb(leaf)])

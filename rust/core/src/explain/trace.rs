@@ -18,14 +18,14 @@ const LOOKED_AT_MAX: u32 = 128;
 /// How many asks ahead of one are counted for that.
 const AHEAD_MAX: u32 = 32;
 
-/// What preemption knew of the memory of queues on the nodes of one label.
+/// Memory of queues on the nodes of one label, as preemption counts it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compared {
-    /// What starved queues lack.
+    /// Memory that starved queues lack.
     pub(crate) lacking_mb: i64,
-    /// What the queue that gives uses, with containers on their way out.
+    /// Usage of the queue that loses a container, including containers that are being stopped.
     pub(crate) used_mb: i64,
-    /// Its share.
+    /// Share of that queue.
     pub(crate) fair_mb: i64,
 }
 

@@ -131,7 +131,7 @@ fn of_an_address_that_fails_no_long_body_is_accepted() {
     };
     let refused = why(gate.identify(&request, at(NOW)));
     assert!(matches!(refused, Refusal::TooManyFailures(_)), "{refused}");
-    // The same is said before the body is hashed, and nobody else hears it.
+    // `admit` refuses it too, before the body is hashed, and refuses no other signed request.
     let long = FAILING_BODY_BYTES_MAX + 1;
     let mut admit = |header, bytes, from| {
         let admitted = gate.admit(header, bytes, address(from), at(NOW));

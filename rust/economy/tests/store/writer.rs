@@ -273,7 +273,7 @@ fn closing_does_not_wait_longer_than_it_was_told() {
     assert!(check_conservation(store.as_mut(), "closed") <= 1);
 }
 
-/// Whoever hears that a grant was not written makes it again.
+/// A caller repeats a grant that is reported as not written.
 #[test]
 fn at_the_end_callers_hear_which_changes_may_be_there() {
     let why = |receipt: Receipt| {

@@ -126,8 +126,8 @@ impl Server {
     }
 
     /// Waits until the server answers; restarts it while the remains of a killed one are in its
-    /// way. A `new` one, whose port nobody knows yet, gets another port: a connection of another
-    /// test may have taken the first.
+    /// way. Gives a `new` server another port at each restart: a connection of another test may
+    /// have taken the first, and no client has it yet.
     fn wait(&mut self, new: bool) {
         let until = Instant::now() + PATIENCE;
         loop {

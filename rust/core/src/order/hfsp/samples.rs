@@ -209,6 +209,10 @@ mod tests {
         }
     }
 
+    fn executions(samples: &[Sample]) -> Vec<f64> {
+        samples.iter().map(|sample| sample.execution).collect()
+    }
+
     #[test]
     fn the_first_tasks_are_the_samples_and_a_failed_one_is_replaced() {
         let mut set = SampleSet::new(2);
@@ -224,8 +228,7 @@ mod tests {
         assert!(set.end((KEY, &task(1, 0)), true, 30) && set.complete().is_none());
         assert!(set.end((KEY, &task(4, 20)), true, 60));
         let known = set.complete().expect("both are known");
-        let lengths: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
-        assert_eq!(lengths, [30.0, 40.0]);
+        assert_eq!(executions(&known), [30.0, 40.0]);
     }
 
     #[test]
@@ -319,13 +322,11 @@ mod tests {
         reduce.task.progress_per_mille = 500;
         assert!(set.progress((2, &reduce), 10_000, 16_000));
         let known = set.complete().expect("both are known");
-        let executions: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
-        assert_eq!(executions, [48_000.0, 24_000.0]);
+        assert_eq!(executions(&known), [48_000.0, 24_000.0]);
         // The end of the second, at 20 s, replaces what was extrapolated of it.
         assert!(set.end((2, &reduce), true, 20_000));
         let known = set.complete().expect("both are known");
-        let executions: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
-        assert_eq!(executions, [16_000.0, 48_000.0]);
+        assert_eq!(executions(&known), [16_000.0, 48_000.0]);
     }
 
     /// The second of three is heard of: it is the sample, and the third none, which ends first.

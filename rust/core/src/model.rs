@@ -13,6 +13,7 @@ pub(crate) mod noted;
 pub mod placement;
 pub(crate) mod programs;
 pub mod queue;
+pub(crate) mod recent;
 pub(crate) mod share_tree;
 pub(crate) mod stock_fair;
 pub(crate) mod tally;

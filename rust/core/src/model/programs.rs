@@ -2,8 +2,9 @@
 //! with what the last one taught (SW-9, RA-6). Beyond `PROGRAMS_MAX` programs the oldest is
 //! forgotten.
 
+use super::recent::Recent;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Maximum number of remembered programs.
 const PROGRAMS_MAX: usize = 1_000;
@@ -23,10 +24,7 @@ pub(crate) trait Lesson: Copy {
 /// Lessons by signature.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs<L> {
-    learnt: BTreeMap<u64, (L, u64)>,
-    /// Signatures by the turn of their last update.
-    turns: BTreeMap<u64, u64>,
-    next_turn: u64,
+    learnt: Recent<u64, L>,
     /// Signatures with a new lesson since the last call of `lessons`.
     news: BTreeSet<u64>,
 }
@@ -34,9 +32,7 @@ pub(crate) struct Programs<L> {
 impl<L> Default for Programs<L> {
     fn default() -> Programs<L> {
         Programs {
-            learnt: BTreeMap::new(),
-            turns: BTreeMap::new(),
-            next_turn: 0,
+            learnt: Recent::default(),
             news: BTreeSet::new(),
         }
     }
@@ -44,7 +40,7 @@ impl<L> Default for Programs<L> {
 
 impl<L: Lesson> Programs<L> {
     pub(crate) fn get(&self, signature: u64) -> Option<L> {
-        self.learnt.get(&signature).map(|(lesson, _)| *lesson)
+        self.learnt.get(signature)
     }
 
     /// Learns from an ended run of the program.
@@ -57,10 +53,10 @@ impl<L: Lesson> Programs<L> {
     pub(crate) fn lessons(&mut self) -> Vec<(String, String)> {
         let news = std::mem::take(&mut self.news).into_iter();
         let lesson = |of: u64| {
-            let value = self.learnt[&of].0.write().to_string();
-            (format!("{}{of:016x}", L::KEY), value)
+            let value = self.learnt.get(of)?.write().to_string();
+            Some((format!("{}{of:016x}", L::KEY), value))
         };
-        news.map(lesson).collect()
+        news.filter_map(lesson).collect()
     }
 
     /// Takes over a lesson; returns false if it is another policy's.
@@ -75,23 +71,17 @@ impl<L: Lesson> Programs<L> {
     }
 
     fn remember(&mut self, signature: u64, lesson: L) {
-        let turn = self.next_turn;
-        self.next_turn += 1;
-        if let Some((_, before)) = self.learnt.insert(signature, (lesson, turn)) {
-            self.turns.remove(&before);
-        }
-        self.turns.insert(turn, signature);
-        while self.turns.len() > PROGRAMS_MAX {
-            let (_, oldest) = self.turns.pop_first().expect("there are too many");
-            self.learnt.remove(&oldest);
+        self.learnt.insert(signature, lesson);
+        while self.learnt.len() > PROGRAMS_MAX {
+            let oldest = self.learnt.pop_oldest().expect("there are too many");
             self.news.remove(&oldest);
         }
     }
 
     /// Saves signatures and lessons, the oldest first.
     pub(crate) fn save(&self) -> Value {
-        let row = |signature: &u64| json!([signature, self.learnt[signature].0.write()]);
-        self.turns.values().map(row).collect()
+        let row = |signature| Some(json!([signature, self.learnt.get(signature)?.write()]));
+        self.learnt.keys().filter_map(row).collect()
     }
 
     pub(crate) fn load(&mut self, saved: &Value) {

@@ -3,6 +3,7 @@
 
 use crate::model::job::Job;
 use crate::model::lengths::{Lengths, Mean};
+use crate::model::recent::Recent;
 use crate::words::ids::{JobId, Millis};
 use crate::words::kind::Kind;
 use std::collections::BTreeMap;
@@ -11,16 +12,7 @@ use std::collections::BTreeMap;
 const UNKNOWN_MS: Millis = 30_000;
 /// Maximum number of remembered likenesses; beyond it the program is dropped whose last task is the
 /// oldest. There are at most 65 sizes of each kind, and these stay.
-const PROGRAMS_MAX: usize = 4_096;
-
-/// Likeness of jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Similarity {
-    /// Runs of the same program.
-    Program(u64),
-    /// Tasks with about as much to read: the binary logarithm of the bytes.
-    Bytes(u8),
-}
+const LIKENESSES_MAX: usize = 4_096;
 
 /// Source of a length, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,11 +43,9 @@ impl Basis {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExpectedLengths {
     lengths: Lengths,
-    /// Means, each with the turn of its last task.
-    like: BTreeMap<(Similarity, Kind), (Mean, u64)>,
-    /// Programs by these turns.
-    turns: BTreeMap<u64, (Similarity, Kind)>,
-    next_turn: u64,
+    programs: Recent<(u64, Kind), Mean>,
+    /// Tasks by what they read: the binary logarithm of the bytes.
+    sizes: BTreeMap<(u8, Kind), Mean>,
 }
 
 impl ExpectedLengths {
@@ -63,22 +53,18 @@ impl ExpectedLengths {
     pub(crate) fn learn(&mut self, job: &Job, kind: Kind, length_ms: Millis) {
         let length_ms = length_ms.max(0);
         self.lengths.sample(job.facts.job, kind, length_ms);
-        for like in likes(job, kind).into_iter().flatten() {
-            let turn = self.next_turn;
-            self.next_turn += 1;
-            let new = (Mean::default(), turn);
-            let (mean, last) = self.like.entry((like, kind)).or_insert(new);
+        if let Some(signature) = job.hints.signature {
+            let program = (signature, kind);
+            let mut mean = self.programs.get(program).unwrap_or_default();
             mean.add(length_ms);
-            let before = std::mem::replace(last, turn);
-            if let Similarity::Program(_) = like {
-                self.turns.remove(&before);
-                self.turns.insert(turn, (like, kind));
-            }
+            self.programs.insert(program, mean);
         }
-        while self.like.len() > PROGRAMS_MAX {
-            let oldest = self.turns.pop_first();
-            let (_, oldest) = oldest.expect("all but the sizes are programs");
-            self.like.remove(&oldest);
+        if let Some(size) = size(job, kind) {
+            self.sizes.entry((size, kind)).or_default().add(length_ms);
+        }
+        while self.programs.len() + self.sizes.len() > LIKENESSES_MAX {
+            let oldest = self.programs.pop_oldest();
+            oldest.expect("all but the sizes are programs");
         }
     }
 
@@ -90,13 +76,13 @@ impl ExpectedLengths {
     pub(crate) fn of(&self, job: &Job, kind: Kind) -> (Millis, Basis) {
         let own = self.lengths.own_ms(job.facts.job, kind);
         let profile = job.hints.task_ms.get(kind as usize).copied().flatten();
-        let [program, bytes] = likes(job, kind);
-        let mean = |like: Option<Similarity>| self.like.get(&(like?, kind))?.0.get();
+        let program = || self.programs.get((job.hints.signature?, kind))?.get();
+        let alike = || self.sizes.get(&(size(job, kind)?, kind))?.get();
         let known = own
             .map(|ms| (ms, Basis::OwnTasks))
             .or_else(|| profile.map(|ms| (ms as f64, Basis::EarlierRuns)))
-            .or_else(|| mean(program).map(|ms| (ms, Basis::EarlierRuns)))
-            .or_else(|| mean(bytes).map(|ms| (ms, Basis::LikeTasks)));
+            .or_else(|| program().map(|ms| (ms, Basis::EarlierRuns)))
+            .or_else(|| alike().map(|ms| (ms, Basis::LikeTasks)));
         let (ms, basis) = known.unwrap_or_else(|| {
             let any = self.lengths.cluster_ms(kind);
             (any.unwrap_or(UNKNOWN_MS as f64), Basis::AnyTasks)
@@ -105,23 +91,20 @@ impl ExpectedLengths {
     }
 }
 
-/// Returns the likenesses of a job's tasks of one kind: the same program, and as much to read.
-fn likes(job: &Job, kind: Kind) -> [Option<Similarity>; 2] {
+/// Returns how much a job's tasks of one kind read: the binary logarithm of the bytes.
+fn size(job: &Job, kind: Kind) -> Option<u8> {
     let hints = &job.hints;
-    let bytes = || {
-        let input = hints.input_bytes?;
-        let tasks = (*hints.tasks.get(kind as usize)?)?.max(1);
-        let read = match kind {
-            Kind::Reduce => {
-                let ratio = u64::from(hints.shuffle_per_mille.unwrap_or(1_000));
-                (input / 1_000).saturating_mul(ratio)
-            }
-            _ => input,
-        };
-        let each = read / u64::from(tasks);
-        Some(Similarity::Bytes((u64::BITS - each.leading_zeros()) as u8))
+    let input = hints.input_bytes?;
+    let tasks = (*hints.tasks.get(kind as usize)?)?.max(1);
+    let read = match kind {
+        Kind::Reduce => {
+            let ratio = u64::from(hints.shuffle_per_mille.unwrap_or(1_000));
+            (input / 1_000).saturating_mul(ratio)
+        }
+        _ => input,
     };
-    [hints.signature.map(Similarity::Program), bytes()]
+    let each = read / u64::from(tasks);
+    Some((u64::BITS - each.leading_zeros()) as u8)
 }
 
 #[cfg(test)]
@@ -168,17 +151,17 @@ mod tests {
     #[test]
     fn what_is_remembered_of_programs_is_bounded() {
         let mut lengths = ExpectedLengths::default();
-        for i in 0..PROGRAMS_MAX as u64 + 10 {
+        for i in 0..LIKENESSES_MAX as u64 + 10 {
             lengths.learn(&run_of(i), Kind::Map, 1);
         }
-        assert_eq!(lengths.like.len(), PROGRAMS_MAX);
+        assert_eq!(lengths.programs.len() + lengths.sizes.len(), LIKENESSES_MAX);
     }
 
     /// A task of program 1 comes again before there are too many, and none of program 2.
     #[test]
     fn the_program_whose_last_task_is_the_oldest_is_forgotten() {
         let mut lengths = ExpectedLengths::default();
-        for i in 1..=PROGRAMS_MAX as u64 {
+        for i in 1..=LIKENESSES_MAX as u64 {
             lengths.learn(&run_of(i), Kind::Map, 1);
         }
         lengths.learn(&run_of(1), Kind::Map, 1);
@@ -186,7 +169,7 @@ mod tests {
         lengths.forget(JobId(0));
         let basis = |signature: u64| lengths.of(&run_of(signature), Kind::Map).1;
         assert_eq!(basis(2), Basis::AnyTasks);
-        for kept in [0, 1, 3, PROGRAMS_MAX as u64] {
+        for kept in [0, 1, 3, LIKENESSES_MAX as u64] {
             assert_eq!(basis(kept), Basis::EarlierRuns, "{kept}");
         }
     }
@@ -199,10 +182,10 @@ mod tests {
         read.hints.input_bytes = Some(64 << 20);
         read.hints.tasks = [Some(1), None];
         lengths.learn(&read, Kind::Map, 2_000);
-        for i in 0..PROGRAMS_MAX as u64 {
+        for i in 0..LIKENESSES_MAX as u64 {
             lengths.learn(&run_of(i), Kind::Map, 1);
         }
-        assert_eq!(lengths.like.len(), PROGRAMS_MAX);
+        assert_eq!(lengths.programs.len() + lengths.sizes.len(), LIKENESSES_MAX);
         lengths.forget(JobId(1));
         assert_eq!(lengths.of(&read, Kind::Map), (2_000, Basis::LikeTasks));
     }

@@ -185,7 +185,7 @@ impl Engine {
         serves: impl Fn(PartitionId, bool) -> bool,
     ) -> Result<(), String> {
         let mut used = vec![Resource::ZERO; tree.len()];
-        let mut leaves = vec![(Resource::ZERO, 0, Resource::ZERO); tree.len()];
+        let mut masters = vec![(Resource::ZERO, 0, Resource::ZERO); tree.len()];
         let mut slots = vec![[0; POOLS]; tree.len()];
         let mine = |container: &Container| std::ptr::eq(self.tree_of(container.partition), tree);
         for (job, container) in self.all_containers().filter(|(_, it)| mine(it)) {
@@ -199,13 +199,13 @@ impl Engine {
                 if let Some(pool) = self.pool_of(job, container) {
                     slots[at.index()][pool] += 1;
                 }
-            }
-            if container.am {
-                leaves[leaf.index()].0 += container.resource;
-                leaves[leaf.index()].1 += 1;
+                if container.am {
+                    masters[at.index()].0 += container.resource;
+                    masters[at.index()].1 += 1;
+                }
             }
             if container.lent {
-                leaves[leaf.index()].2 += container.resource;
+                masters[leaf.index()].2 += container.resource;
             }
         }
         let mut pending = vec![0; tree.len()];
@@ -225,7 +225,7 @@ impl Engine {
             same(
                 &format!("masters and lent room of share {i}"),
                 &(node.am_used, node.ams, node.lent),
-                &leaves[i],
+                &masters[i],
             )?;
             same(
                 &format!("asks of share {i}"),

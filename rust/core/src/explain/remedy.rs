@@ -8,7 +8,7 @@ use crate::backlog::Entry;
 use crate::model::admission::Reached;
 use crate::model::job::Job;
 use crate::model::wait::{Ahead, OrderLimit, PendingAsk, Reason, Remedy};
-use crate::words::ids::{Locality, QueueId};
+use crate::words::ids::Locality;
 use crate::words::resource::RESOURCE_TYPES_MAX;
 
 impl View<'_> {
@@ -30,7 +30,7 @@ impl View<'_> {
                 free: true,
             }],
             Reason::QueueLimit { .. } => self.larger_queues(asked),
-            Reason::MasterLimit { queue, .. } => self.more_masters(asked, queue),
+            Reason::MasterLimit { .. } => self.more_masters(asked),
             Reason::Held(held) => released(held),
             Reason::Quota { .. } | Reason::Share { .. } => self.share.remedies(asked, &self.world),
             Reason::Behind { ahead, .. } => self.higher_priority(asked, ahead),
@@ -98,9 +98,10 @@ impl View<'_> {
         remedies
     }
 
-    /// Returns the least `max_am_share`, in thousandths, that admits this ApplicationMaster and
-    /// those before it. Nothing if even the whole queue would not.
-    fn more_masters(&self, asked: &PendingAsk<'_>, queue: QueueId) -> Vec<Remedy> {
+    /// Returns the least `max_am_share` of its leaf, in thousandths, that admits this
+    /// ApplicationMaster and those before it, in the leaf and above. Nothing if even the whole
+    /// queue would not.
+    fn more_masters(&self, asked: &PendingAsk<'_>) -> Vec<Remedy> {
         let (tree, leaf) = (self.world.tree, asked.job.leaf);
         let wanted = self.masters_before(asked) + asked.size();
         let fits = |per_mille: u32| tree.masters_fit(leaf, &wanted, f64::from(per_mille) / 1_000.0);
@@ -117,7 +118,7 @@ impl View<'_> {
             }
         }
         vec![Remedy::MasterShare {
-            queue,
+            queue: tree.node(leaf).queue,
             per_mille: enough,
         }]
     }

@@ -228,11 +228,12 @@ impl View<'_> {
                 max: node.max_share[i],
             });
         }
-        let node = self.world.tree.node(leaf);
-        if !asked.ask.facts.am || self.world.tree.admits_am(leaf, &size) {
+        if !asked.ask.facts.am {
             return None;
         }
-        let most = self.world.tree.am_limit(leaf)?;
+        let tree = self.world.tree;
+        let (at, most) = tree.full_of_masters(leaf, &size, tree.node(leaf).max_am_share)?;
+        let node = tree.node(at);
         let lacking = shortage(&size, &(most - node.am_used))?;
         let i = usize::from(lacking.resource);
         Some(Reason::MasterLimit {

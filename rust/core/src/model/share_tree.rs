@@ -110,9 +110,9 @@ pub struct ShareNode {
     /// shares that serve by arrival.
     pub first_arrival: Option<(Millis, JobId)>,
     arrivals: BTreeMap<(Millis, JobId), u32>,
-    /// The resources of its ApplicationMasters. Kept at leaves.
+    /// The resources of its ApplicationMasters.
     pub am_used: Resource,
-    /// How many ApplicationMasters it has. Kept at leaves.
+    /// How many ApplicationMasters it has.
     pub ams: u32,
     /// The part of `used` that other labels' nodes lend it. Kept at leaves.
     pub lent: Resource,
@@ -430,19 +430,21 @@ impl ShareTree {
         }
     }
 
-    /// Counts a container's part of what leaves alone keep.
+    /// Counts an ApplicationMaster in a leaf and everything above it, and lent room in the leaf.
     pub(crate) fn count_container(&mut self, leaf: ShareNodeId, it: &Container, taken: bool) {
-        let node = &mut self.nodes[leaf.index()];
-        let sum = |sum: &mut Resource, counts: bool| match (counts, taken) {
-            (false, _) => {}
-            (true, true) => *sum += it.resource,
-            (true, false) => *sum -= it.resource,
+        let sum = |sum: &mut Resource| match taken {
+            true => *sum += it.resource,
+            false => *sum -= it.resource,
         };
-        sum(&mut node.am_used, it.am);
-        sum(&mut node.lent, it.lent);
-        match taken {
-            true => node.ams += u32::from(it.am),
-            false => node.ams -= u32::from(it.am),
+        if it.lent {
+            sum(&mut self.nodes[leaf.index()].lent);
+        }
+        let mut at = it.am.then_some(leaf);
+        while let Some(id) = at {
+            let node = &mut self.nodes[id.index()];
+            sum(&mut node.am_used);
+            node.ams = if taken { node.ams + 1 } else { node.ams - 1 };
+            at = node.parent;
         }
     }
 

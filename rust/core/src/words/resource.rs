@@ -21,7 +21,7 @@ impl Resource {
     pub const UNBOUNDED: Resource = Resource([i64::MAX; RESOURCE_TYPES_MAX]);
 
     /// A vector of the two types that every cluster has.
-    pub fn new(memory_mb: i64, vcores: i64) -> Resource {
+    pub const fn new(memory_mb: i64, vcores: i64) -> Resource {
         let mut amounts = [0; RESOURCE_TYPES_MAX];
         amounts[0] = memory_mb;
         amounts[1] = vcores;
@@ -71,6 +71,11 @@ impl Resource {
     /// `self` scaled by `factor` (at least 0), rounded down.
     pub fn scaled(&self, factor: f64) -> Resource {
         Resource(self.0.map(|amount| (amount as f64 * factor) as i64))
+    }
+
+    /// The same, rounded up.
+    pub fn scaled_up(&self, factor: f64) -> Resource {
+        Resource(self.0.map(|amount| (amount as f64 * factor).ceil() as i64))
     }
 
     /// `self` in `parts` (at least 1) equal parts, rounded down.

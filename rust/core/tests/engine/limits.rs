@@ -59,7 +59,7 @@ fn a_queue_below_its_minimum_goes_first_and_none_passes_its_maximum() {
 fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
     let mut host = Host::new(full());
     let node = host.node(0, 10_240, 10);
-    submit_masters(&mut host, "alice", 1..=10);
+    submit_masters(&mut host, "alice", 1..=10, 1_024);
     assert_eq!(
         host.beat(node).len(),
         5,
@@ -70,15 +70,20 @@ fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
     assert_eq!(host.beat(node), []);
 }
 
-/// Submits jobs of one queue that each ask for an ApplicationMaster of 1 GB.
-fn submit_masters(host: &mut Host, user: &str, jobs: std::ops::RangeInclusive<u32>) {
+/// Submits jobs of one queue that each ask for an ApplicationMaster of `memory_mb`.
+fn submit_masters(
+    host: &mut Host,
+    user: &str,
+    jobs: std::ops::RangeInclusive<u32>,
+    memory_mb: i64,
+) {
     let queue = host.queue(user, None);
     for job in jobs {
         host.job(job, queue);
         host.ask_facts(AskFacts {
             am: true,
             priority: 0,
-            ..plain_ask(job, 0, 1, 1024)
+            ..plain_ask(job, 0, 1, memory_mb)
         });
     }
 }
@@ -87,24 +92,24 @@ fn submit_masters(host: &mut Host, user: &str, jobs: std::ops::RangeInclusive<u3
 #[test]
 fn limits_are_those_of_the_moment_at_the_heartbeat_after_a_node_or_a_queue_has_come() {
     let mut host = Host::new(full());
-    let first = host.node(0, 8_192, 8);
-    submit_masters(&mut host, "alice", 1..=20);
-    assert_eq!(host.beat(first).len(), 4, "half of 8 GB");
-    let second = host.node(0, 8_192, 8);
-    assert_eq!(host.beat(second).len(), 4, "half of 16 GB");
-    // A second queue: each is entitled to 8 GB, and half of that is for masters.
-    submit_masters(&mut host, "bob", 21..=40);
+    let first = host.node(0, 65_536, 8);
+    submit_masters(&mut host, "alice", 1..=20, 8_192);
+    assert_eq!(host.beat(first).len(), 4, "half of 64 GB");
+    let second = host.node(0, 65_536, 8);
+    assert_eq!(host.beat(second).len(), 4, "half of 128 GB");
+    // A second queue: each is entitled to 64 GB, and half of that is for masters.
+    submit_masters(&mut host, "bob", 21..=40, 8_192);
     let started: usize = [first, second]
         .map(|node| host.beat(node).len())
         .iter()
         .sum();
     assert_eq!(started, 4);
     // The first has more than its part now, and the second has its own.
-    let third = host.node(0, 8_192, 8);
+    let third = host.node(0, 65_536, 8);
     let queue_of = |grant: &Grant| grant.job > 20;
     let grants = host.beat(third);
     assert!(grants.iter().all(queue_of), "{grants:?}");
-    assert_eq!(grants.len(), 2, "6 of 12 GB, of which it had 4");
+    assert_eq!(grants.len(), 2, "48 of 96 GB, of which it had 32");
 }
 
 #[test]
@@ -114,7 +119,7 @@ fn after_a_restart_running_jobs_are_counted_before_the_first_tick() {
     let queue = host.queue("alice", None);
     host.job(1, queue);
     host.recovered(1, node, 1024, true);
-    submit_masters(&mut host, "bob", 2..=20);
+    submit_masters(&mut host, "bob", 2..=20, 1_024);
     // Two queues have something: half of 8 GB for bob's masters.
     assert_eq!(host.beat(node).len(), 4);
 }

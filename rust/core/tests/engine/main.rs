@@ -5,6 +5,7 @@ mod common;
 
 mod allocations;
 mod basics;
+mod bursts;
 mod by_queue;
 mod compositions;
 mod deficit;

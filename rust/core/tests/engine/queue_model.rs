@@ -176,15 +176,16 @@ fn masters_have_a_part_of_the_share_rounded_up() {
 #[test]
 fn masters_of_a_queue_without_vcores_have_a_part_of_the_free_ones() {
     for (compare, limited_now) in [("memory", true), ("dominant", false)] {
-        let mut host = limited(json!(0.2), json!(compare));
+        let mut host = limited(json!(0.4), json!(compare));
+        assert_eq!(masters_started(&mut host, "root.a", 2..3), 1);
         let queue = host.queue("u", Some("root.full"));
         host.job(99, queue);
         host.ask_facts(AskFacts {
-            resource: Resource::new(0, 10),
+            resource: Resource::new(0, 9),
             ..plain_ask(99, 0, 1, 0)
         });
         host.tick();
-        assert_eq!(host.beat(0).len(), 1, "it takes every vcore");
+        assert_eq!(host.beat(0).len(), 1, "it takes every other vcore");
         let queue = host.queue("u", Some("root.a"));
         host.job(1, queue);
         host.ask_facts(master(1));

@@ -1,27 +1,71 @@
-//! The part of a leaf's share that ApplicationMasters may take.
+//! The part of a leaf's share that ApplicationMasters may take, and of every queue above it.
+//!
+//! A leaf may always run its first ApplicationMaster: a share too small for any must not lock up a
+//! queue. Many leaves with one each would then fill the cluster, and none would get a task. So the
+//! queues above bound the sum: the exceptions fit into the part that each may take, and all
+//! together leave room for tasks. The first ApplicationMaster below a queue may always run.
 
 use super::{ShareNode, ShareTree};
 use crate::config::Compare;
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
+/// The part of the queues above a leaf that ApplicationMasters may take at least, whatever theirs of
+/// the leaf's is: a queue of many leaves with small parts must still run one in each.
+const PART_ABOVE: f64 = 0.5;
+/// The largest task for which ApplicationMasters leave room: YARN's default
+/// `yarn.scheduler.maximum-allocation-mb` and `-vcores`. How large the tasks of a job are is not
+/// known before its ApplicationMaster runs.
+const TASK: Resource = Resource::new(8_192, 4);
+
+/// What ApplicationMasters within their leaves' parts may take together of a share: half of what
+/// `part` leaves stays free, and a large task's room at least.
+fn beside_a_task(share: &Resource, part: f64) -> Resource {
+    let room = share.minus_or_zero(&TASK);
+    share.scaled(f64::midpoint(part, 1.0)).component_min(&room)
+}
+
 impl ShareTree {
-    /// Whether one more ApplicationMaster of that size may start in a leaf. The first always may,
-    /// except where queues compare as in YARN's Fair Scheduler, which has no such rule: a share too
-    /// small for any must not lock up a queue.
+    /// Whether one more ApplicationMaster of that size may start in a leaf.
     pub fn admits_am(&self, leaf: ShareNodeId, resource: &Resource) -> bool {
         self.masters_fit(leaf, resource, self.node(leaf).max_am_share)
     }
 
-    /// The same for ApplicationMasters that want `more` together, of which `part` of the share is
-    /// theirs.
+    /// The same for ApplicationMasters that want `more` together, of which `part` of the leaf's
+    /// share is theirs.
     pub fn masters_fit(&self, leaf: ShareNodeId, more: &Resource, part: f64) -> bool {
+        self.full_of_masters(leaf, more, part).is_none()
+    }
+
+    /// The first queue from a leaf up, and its limit, in which ApplicationMasters leave no room for
+    /// `more`, if `part` of the leaf's share is theirs.
+    pub(crate) fn full_of_masters(
+        &self,
+        leaf: ShareNodeId,
+        more: &Resource,
+        part: f64,
+    ) -> Option<(ShareNodeId, Resource)> {
         let node = self.node(leaf);
-        if node.masters_in_line || node.ams == 0 && !node.is_stock_fair() {
-            return true;
+        let limit = self.limit_of_masters(leaf, part)?;
+        let fits = (node.am_used + *more).fits_in(&limit);
+        // Where ApplicationMasters stand in a line, that has let this one start.
+        let first = node.ams == 0 && (part > 0.0 || !node.is_stock_fair());
+        let starts = node.masters_in_line || first;
+        if !fits && !starts {
+            return Some((leaf, limit));
         }
-        let limit = self.limit_of_masters(leaf, part);
-        limit.is_none_or(|limit| (node.am_used + *more).fits_in(&limit))
+        let part = part.max(PART_ABOVE);
+        self.path_up(leaf).skip(1).find_map(|at| {
+            let above = self.node(at);
+            let most = above.active_share.scaled_up(part);
+            let limit = match fits {
+                true => most.component_max(&beside_a_task(&above.active_share, part)),
+                false => most,
+            };
+            let limit = self.counted(limit);
+            let fits = above.ams == 0 || (above.am_used + *more).fits_in(&limit);
+            (!fits).then_some((at, limit))
+        })
     }
 
     /// The most that ApplicationMasters of a leaf may take; none if nothing limits them.
@@ -35,7 +79,7 @@ impl ShareTree {
         }
         let node = self.node(leaf);
         Some(match node.compared_by {
-            None => node.active_share.scaled(part),
+            None => node.active_share.scaled_up(part),
             Some(Compare::Memory | Compare::Dominant) => self.as_stock_fair(node, part),
             Some(Compare::Capacity) => self.as_stock_capacity(leaf, part),
         })
@@ -78,6 +122,11 @@ impl ShareTree {
             let step = step.max(1);
             *amount = (exact.saturating_add(step - 1) / step).saturating_mul(step);
         }
+        self.counted(limit)
+    }
+
+    /// A limit where only the types bound that count: memory alone, if queues compare by it.
+    fn counted(&self, mut limit: Resource) -> Resource {
         if !self.dominant {
             limit.0[1..].fill(i64::MAX);
         }

@@ -21,9 +21,8 @@ impl DynamicPriority {
     pub(super) fn usable_slots(world: &World<'_>) -> [u32; POOLS] {
         let mut slots = world.slots;
         if world.shared() {
-            let leaves = world.tree.ids().map(|id| world.tree.node(id));
-            let masters = leaves.fold(Resource::ZERO, |sum, leaf| sum + leaf.am_used);
-            let room = world.cluster.capacity.minus_or_zero(&masters);
+            let root = world.tree.node(ShareNodeId::ROOT);
+            let room = world.cluster.capacity.minus_or_zero(&root.am_used);
             slots[0] = part_of(slots[0], &room, &world.cluster.capacity);
         }
         slots

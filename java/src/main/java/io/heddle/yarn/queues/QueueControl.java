@@ -108,6 +108,7 @@ public final class QueueControl {
       from = page.path("next").asInt();
     } while (from > 0);
     QueueSnapshot next = QueueSnapshot.read(pages);
+    table.reports.complete(next);
     lock.lock();
     try {
       if (begun == published) {
@@ -167,6 +168,7 @@ public final class QueueControl {
   /** Takes over the queues of the first configuration. */
   public void open() {
     publishConfigured(engine.request(QUEUES));
+    table.reports.complete(table.snapshot());
   }
 
   /**
@@ -299,7 +301,9 @@ public final class QueueControl {
   public void replay() {
     String reply = engine.requestNow(QUEUES);
     if (reply != null) {
-      publish(QueueSnapshot.read(SetupJson.read(reply)));
+      QueueSnapshot next = QueueSnapshot.read(SetupJson.read(reply));
+      table.reports.complete(next);
+      publish(next);
     }
   }
 

@@ -8,9 +8,7 @@ import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
@@ -37,6 +35,8 @@ public final class QueueReports {
   private static final boolean EMPTY_MAPS = Compat.writesEmptyMaps();
   private static final boolean VECTORS = Compat.hasCapacityVectors();
   private static final String BELOW_ROOT = "root.";
+  /** What the details of a queue are worked out from; `pages/capacity/describe.rs` reads it. */
+  private static final String[] DETAILED = {"path", "used", "guaranteed", "max_am_share"};
 
   private final QueueTable table;
   private final QueueAccess access;
@@ -70,6 +70,7 @@ public final class QueueReports {
   /** Sets what a stock scheduler's file says of the queues. */
   void setStock(JsonNode says) {
     shown = says;
+    complete(table.snapshot());
   }
 
   /** Sets the permissions of a new configuration. */
@@ -106,21 +107,8 @@ public final class QueueReports {
 
   /** Describes all queues for the library's pages: in the engine's words and by YARN's metrics. */
   public ObjectNode describe() {
-    return describe(table.snapshot());
-  }
-
-  private ObjectNode describe(QueueSnapshot queues) {
-    ObjectNode all = SetupJson.object().put("by_weight", table.sharesByWeight())
-        .put("empty_maps", EMPTY_MAPS);
-    all.set("policy", queues.reply().get("policy"));
-    all.set("capacity", queues.reply().path("cluster").get("capacity"));
-    ArrayNode types = all.putArray("types");
-    for (ResourceInformation type : largest.getResources()) {
-      types.addArray().add(type.getName()).add(type.getUnits())
-          .add(type.getResourceType().toString()).add(type.getMinimumAllocation())
-          .add(type.getMaximumAllocation());
-    }
-    all.set("largest", amounts(largest));
+    QueueSnapshot queues = table.snapshot();
+    ObjectNode all = common(queues);
     ArrayNode rows = all.putArray("queues");
     ObjectNode names = SetupJson.object();
     for (QueueView queue : queues.all()) {
@@ -138,6 +126,22 @@ public final class QueueReports {
       says.set("largest", amounts(configured));
       says.set("users", names);
     }
+    return all;
+  }
+
+  /** Describes what all queues have in common. */
+  private ObjectNode common(QueueSnapshot queues) {
+    ObjectNode all = SetupJson.object().put("by_weight", table.sharesByWeight())
+        .put("empty_maps", EMPTY_MAPS);
+    all.set("policy", queues.reply().get("policy"));
+    all.set("capacity", queues.reply().path("cluster").get("capacity"));
+    ArrayNode types = all.putArray("types");
+    for (ResourceInformation type : largest.getResources()) {
+      types.addArray().add(type.getName()).add(type.getUnits())
+          .add(type.getResourceType().toString()).add(type.getMinimumAllocation())
+          .add(type.getMaximumAllocation());
+    }
+    all.set("largest", amounts(largest));
     return all;
   }
 
@@ -161,32 +165,77 @@ public final class QueueReports {
     return view == null ? null : tree(view, includeChildQueues, recursive, this::describe);
   }
 
-  /** Describes a queue as {@link #brief} does, with the stock scheduler's details for its file. */
+  /**
+   * Describes a queue as {@link #brief} does, with the stock scheduler's details for its file. YARN
+   * asks twice in every AM heartbeat, so the answer for one queue looks at no other.
+   */
   public QueueInfo info(String name, boolean includeChildQueues, boolean recursive) {
     QueueSnapshot queues = table.snapshot();
     QueueView view = queues.find(name);
     if (view == null || !stock) {
       return view == null ? null : tree(view, includeChildQueues, recursive, this::describe);
     }
-    if (fair) {
-      return tree(view, includeChildQueues, recursive, one -> {
-        QueueInfo info = describe(one);
-        QueueDetails.fair(info, one);
-        return info;
-      });
-    }
-    Map<String, JsonNode> rows = new HashMap<>();
-    for (JsonNode row : SetupJson.ask("queue_infos", "queues", describe(queues))) {
-      rows.put(row.path("path").asText(), row);
-    }
     return tree(view, includeChildQueues, recursive, one -> {
       QueueInfo info = describe(one);
-      JsonNode row = rows.get(one.path);
-      if (row != null) {
-        QueueDetails.capacity(info, one, row);
+      if (fair) {
+        QueueDetails.fair(info, one);
+      } else {
+        QueueDetails.capacity(info, one, details(queues, one));
       }
       return info;
     });
+  }
+
+  /** Adds the details of the Capacity Scheduler's file to all queues. */
+  void complete(QueueSnapshot next) {
+    if (stock && !fair && next.root() != null) {
+      for (JsonNode row : askDetails(next, next.all())) {
+        next.get(row.path("path").asText()).details = row;
+      }
+    }
+  }
+
+  /**
+   * Returns the details of a queue. Those of one that was made since the snapshot come from its
+   * branch alone, because its siblings may be many: its part by weight is right from the next
+   * snapshot on.
+   */
+  private JsonNode details(QueueSnapshot queues, QueueView view) {
+    if (view.details == null) {
+      List<QueueView> branch = new ArrayList<>();
+      for (QueueView at = view; at != null; at = at.parent == null ? null : queues.get(at.parent)) {
+        branch.add(0, at);
+      }
+      JsonNode rows = askDetails(queues, branch);
+      view.details = rows.path(rows.size() - 1);
+    }
+    return view.details;
+  }
+
+  /** Asks for the details of some queues, of which each stands behind its parent. */
+  private JsonNode askDetails(QueueSnapshot queues, Iterable<QueueView> views) {
+    ObjectNode asked = common(queues);
+    ArrayNode rows = asked.putArray("queues");
+    ObjectNode written = SetupJson.object();
+    for (QueueView view : views) {
+      ObjectNode figures = SetupJson.object();
+      for (String key : DETAILED) {
+        figures.set(key, view.described.get(key));
+      }
+      rows.addArray().add(figures).add(view.leaf).add(0).add(0);
+      JsonNode settings = shown.path("shown").path("queues").get(view.path);
+      if (settings != null) {
+        written.set(view.path, settings);
+      }
+    }
+    ObjectNode system = SetupJson.object();
+    shown.path("shown").fields().forEachRemaining(one -> system.set(one.getKey(), one.getValue()));
+    system.set("queues", written);
+    ObjectNode says = asked.putObject("stock").put("vectors", VECTORS).putNull("largest");
+    says.putObject("users");
+    says.setAll((ObjectNode) shown);
+    says.set("shown", system);
+    return SetupJson.ask("queue_infos", "queues", asked);
   }
 
   private static QueueInfo tree(QueueView view, boolean children, boolean recursive,

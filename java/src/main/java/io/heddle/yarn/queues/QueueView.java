@@ -18,7 +18,8 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
  * The engine's description of one queue at one moment. Once its snapshot is published, only its
- * children and {@link #leaf} change. RPC and web threads read it and never enter the engine.
+ * children, {@link #leaf} and {@link #details} change. RPC and web threads read it and never enter
+ * the engine.
  */
 public final class QueueView {
   static final Set<String> ALL_LABELS = Collections.singleton(CommonNodeLabelsManager.ANY);
@@ -47,6 +48,8 @@ public final class QueueView {
   final boolean dynamic;
   final boolean draining;
   final QueueState state;
+  /** What only a Capacity Scheduler's file has; null before it was worked out. */
+  volatile JsonNode details;
   // By queue number.
   private final Map<Integer, QueueView> children = new ConcurrentSkipListMap<>();
 

@@ -29,6 +29,7 @@ pub(crate) use labels::read_numbers;
 pub use labels::{Accessible, LabelShare, Labels};
 pub use leaf_order::{By, LeafOrder};
 pub use placement::{Fallback, Matches, Names, Parent, PlacementRule, Source, VARIABLES};
+pub(crate) use queues::is_path_part;
 pub use queues::{Compare, DynamicQueues, Patience, QueueConfig, QueueDefaults};
 pub use reader::{ConfigError, Section, nearest, unknown};
 pub use text::Fault;

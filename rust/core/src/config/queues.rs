@@ -432,12 +432,21 @@ fn read_credits(section: &mut Section<'_>, key: &'static str) -> Result<Credits,
         .map_err(|error| ConfigError::new(section.key(key), error.to_string()))
 }
 
-/// Refuses a path with an empty part, which YARN's reports could not tell apart.
+/// Whether a name can be a part of a queue's path. YARN's metrics drop blanks at its ends, and then
+/// take it for another queue's.
+pub(crate) fn is_path_part(part: &str) -> bool {
+    !part.is_empty() && part == part.trim() && !part.contains(char::is_control)
+}
+
+/// Refuses a path with a part that YARN's reports and metrics could not tell apart from another.
 pub(super) fn check_queue_path(key: &str, path: &str) -> Result<(), ConfigError> {
     let in_order = path == "root" || path.starts_with("root.");
-    if in_order && path.split('.').all(|part| !part.trim().is_empty()) {
+    if in_order && path.split('.').all(is_path_part) {
         return Ok(());
     }
-    let problem = format!("expected `root` or a path below it such as `root.ads`, found `{path}`");
+    let problem = format!(
+        "expected `root` or a path below it such as `root.ads`, without empty parts, blanks at \
+         the ends of parts and control characters, found {path:?}"
+    );
     Err(ConfigError::new(key, problem))
 }

@@ -2,7 +2,9 @@
 //! a stock scheduler does, it also goes on and refuses where that scheduler does.
 
 use super::queue::{Maker, Queue, Queues, Target, full_path};
-use crate::config::{Fallback, Matches, Names, Parent, PlacementRule, Source, VARIABLES};
+use crate::config::{
+    Fallback, Matches, Names, Parent, PlacementRule, Source, VARIABLES, is_path_part,
+};
 use crate::words::ids::QueueId;
 
 /// The queue of jobs that come back after a restart and find no other: theirs is gone and must not
@@ -367,8 +369,11 @@ impl Queues {
                 "the queue's name has {bytes} bytes; at most {PATH_MAX} are allowed"
             ));
         }
-        if path.split('.').any(|part| part.trim().is_empty()) {
-            return Err(format!("queue name `{path}` has an empty part"));
+        if !path.split('.').all(is_path_part) {
+            return Err(format!(
+                "queue name {path:?} has a part that is empty, begins or ends with a blank, or has \
+                 a control character in it; correct it"
+            ));
         }
         let mut more = 1;
         let mut above = path;

@@ -67,6 +67,30 @@ fn a_named_queue_that_cannot_be_had_is_an_error_not_another_queue() {
     );
 }
 
+/// YARN's metrics drop blanks at the ends of a part and would take the queue for another.
+#[test]
+fn parts_with_blanks_at_an_end_are_refused_in_submissions_and_files() {
+    for name in [
+        "root.a ",
+        "root. a",
+        "root.a\u{a0}",
+        "root.b .c",
+        "root.a\tb",
+        "root.a..b",
+    ] {
+        let mut queues = queues(json!({}));
+        let refusal = path(&mut queues, "alice", Some(name)).expect_err(name);
+        assert!(refusal.contains("correct it"), "{refusal}");
+        let config = json!({"queues": [{"path": name}]});
+        let refusal = Setup::with_config(&config).err().map(|e| e.to_string());
+        assert!(refusal.is_some_and(|why| why.contains("blanks")), "{name}");
+    }
+    for name in ["root.a b", "root.a,b=c", "root.a:b"] {
+        let mut queues = queues(json!({}));
+        assert_eq!(path(&mut queues, "alice", Some(name)).as_deref(), Ok(name));
+    }
+}
+
 /// A job of alice that comes back after a restart.
 fn back(queue: &str) -> Submission<'_> {
     Submission {

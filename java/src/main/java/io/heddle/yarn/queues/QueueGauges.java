@@ -7,13 +7,17 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.metrics2.MetricsException;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FSQueueMetrics;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes the metrics of queues and sets them to what the engine says. They are YARN's own: those of
@@ -24,10 +28,14 @@ public final class QueueGauges {
   /** Whether queues also keep metrics per user, which doubles the cost of metrics. */
   public static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
 
+  private static final Logger LOG = LoggerFactory.getLogger(QueueGauges.class);
+
   private final Configuration conf;
   private final boolean capacity;
   private final boolean perUser;
   private final Names names;
+  // The names of metrics whose queue's own name was taken, by its path.
+  private final Map<String, String> renamed = new ConcurrentHashMap<>();
 
   /**
    * Makes no metrics yet.
@@ -42,9 +50,32 @@ public final class QueueGauges {
     this.names = names;
   }
 
+  /**
+   * Makes the metrics of a queue. The engine has the queue by now, so this must not fail: a source
+   * whose name is taken gets another one.
+   */
   QueueMetrics make(String path, HeddleQueue parent) {
-    return capacity ? CSQueueMetrics.forQueue(path, parent, perUser, conf)
-        : FSQueueMetrics.forQueue(path, parent, perUser, conf);
+    String name = nameOf(path);
+    for (int more = 1; ; more++) {
+      try {
+        QueueMetrics metrics = capacity ? CSQueueMetrics.forQueue(name, parent, perUser, conf)
+            : FSQueueMetrics.forQueue(name, parent, perUser, conf);
+        if (more > 1) {
+          renamed.put(path, name);
+        }
+        return metrics;
+      } catch (MetricsException e) {
+        String next = nameOf(path) + '~' + more;
+        LOG.warn("Queue {} has its metrics as {}: {}", path, next, e.getMessage());
+        name = next;
+      }
+    }
+  }
+
+  /** Returns the name of a queue's metrics, in which these characters would end a part. */
+  private static String nameOf(String path) {
+    return path.indexOf(',') < 0 && path.indexOf('=') < 0 ? path
+        : path.replace(",", "%2C").replace("=", "%3D");
   }
 
   /** Sets the metrics of all queues in the last snapshot. Call it without the scheduler's lock. */
@@ -144,15 +175,17 @@ public final class QueueGauges {
    * users.
    */
   void remove(String path, QueueMetrics metrics, Collection<String> users) {
-    String source = Sources.of(path);
+    String other = renamed.remove(path);
+    String name = other == null ? nameOf(path) : other;
+    String source = Sources.of(name);
     String parts = source.substring(source.indexOf(','));
     synchronized (QueueMetrics.class) {
-      QueueMetrics.getQueueMetrics().remove(path, metrics);
+      QueueMetrics.getQueueMetrics().remove(name, metrics);
       unregister(source, users);
       for (String partition : names.partitions.names()) {
         boolean none = partition.equals(CommonNodeLabelsManager.NO_LABEL);
         QueueMetrics.getQueueMetrics().remove((none ? QueueMetrics.DEFAULT_PARTITION : partition)
-            + QueueMetrics.METRIC_NAME_DELIMITER + path);
+            + QueueMetrics.METRIC_NAME_DELIMITER + name);
         unregister("PartitionQueueMetrics,partition=" + partition + parts, users);
       }
     }

@@ -1,9 +1,14 @@
 package io.heddle.yarn;
 
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
  * Subtracts from an AM's counts the containers that it has not fetched yet. An AM's counts are
@@ -15,43 +20,49 @@ final class StaleAsks {
   private StaleAsks() {}
 
   /**
-   * Corrects the rows of a heartbeat in place.
+   * Corrects the rows of a heartbeat in place. An AM may send tens of thousands while thousands of
+   * containers wait for it, so each row and each container is looked at once.
    *
    * @param unseen containers that the AM has not fetched yet
    */
   static void correct(List<ResourceRequest> requests, List<RMContainer> unseen) {
+    Map<SchedulerRequestKey, Map<Resource, Integer>> counts = count(unseen);
+    // The new counts of the asks that were lowered.
+    Map<SchedulerRequestKey, Integer> lowered = new HashMap<>();
     for (int i = 0; i < requests.size(); i++) {
       ResourceRequest row = requests.get(i);
       if (ResourceRequest.ANY.equals(row.getResourceName()) && row.getNumContainers() > 0) {
-        int count = count(row, unseen);
+        SchedulerRequestKey key = SchedulerRequestKey.create(row);
+        int count = counts.getOrDefault(key, Collections.<Resource, Integer>emptyMap())
+            .getOrDefault(row.getCapability(), 0);
         if (count > 0) {
-          int corrected = Math.max(0, row.getNumContainers() - count);
-          row.setNumContainers(corrected);
-          clampRows(requests, row, corrected);
+          row.setNumContainers(Math.max(0, row.getNumContainers() - count));
+          lowered.put(key, row.getNumContainers());
         }
       }
     }
+    if (!lowered.isEmpty()) {
+      clampRows(requests, lowered);
+    }
   }
 
-  private static int count(ResourceRequest ask, List<RMContainer> unseen) {
-    int count = 0;
+  private static Map<SchedulerRequestKey, Map<Resource, Integer>> count(List<RMContainer> unseen) {
+    Map<SchedulerRequestKey, Map<Resource, Integer>> counts = new HashMap<>();
     for (int i = 0; i < unseen.size(); i++) {
       Container container = unseen.get(i).getContainer();
-      if (container.getAllocationRequestId() == ask.getAllocationRequestId()
-          && container.getPriority().equals(ask.getPriority())
-          && container.getResource().equals(ask.getCapability())) {
-        count++;
-      }
+      counts.computeIfAbsent(new SchedulerRequestKey(container.getPriority(),
+              container.getAllocationRequestId(), null), key -> new HashMap<>())
+          .merge(container.getResource(), 1, Integer::sum);
     }
-    return count;
+    return counts;
   }
 
-  private static void clampRows(List<ResourceRequest> requests, ResourceRequest any, int most) {
+  private static void clampRows(
+      List<ResourceRequest> requests, Map<SchedulerRequestKey, Integer> lowered) {
     for (int i = 0; i < requests.size(); i++) {
       ResourceRequest row = requests.get(i);
-      if (row.getNumContainers() > most
-          && row.getAllocationRequestId() == any.getAllocationRequestId()
-          && row.getPriority().equals(any.getPriority())) {
+      Integer most = lowered.get(SchedulerRequestKey.create(row));
+      if (most != null && row.getNumContainers() > most) {
         row.setNumContainers(most);
       }
     }

@@ -10,6 +10,7 @@ import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -117,6 +118,8 @@ final class AskTable {
   private final Map<SchedulerRequestKey, Entry> byKey = new HashMap<>();
   private final DenseTable<Entry> byId = new DenseTable<>();
   private final ArrayList<Entry> changed = new ArrayList<>();
+  // Places without a node, and the asks whose rows are held back for them as long as YARN has them.
+  private final Map<String, Set<Entry>> unknown = new HashMap<>(0);
   // The entry of the last row: AMs send the rows of one ask together.
   private Entry last;
 
@@ -186,14 +189,20 @@ final class AskTable {
    * @return whether there are any
    */
   boolean markPlace(String name) {
-    boolean any = false;
-    for (Entry entry : byKey.values()) {
-      if (entry.unknownPlaces != null && entry.unknownPlaces.remove(name)) {
-        mark(entry, name);
-        any = true;
-      }
+    Set<Entry> waiting = unknown.remove(name);
+    if (waiting == null) {
+      return false;
     }
-    return any;
+    for (Entry entry : waiting) {
+      entry.unknownPlaces.remove(name);
+      mark(entry, name);
+    }
+    return true;
+  }
+
+  /** Returns the places without a node that rows are held back for. */
+  Set<String> unknownPlaces() {
+    return unknown.keySet();
   }
 
   /** Marks every ask to be sent to a new engine with all its rows. */
@@ -235,6 +244,7 @@ final class AskTable {
   void clear() {
     byKey.clear();
     changed.clear();
+    unknown.clear();
     last = null;
     for (int id = 0; id < byId.end(); id++) {
       if (byId.get(id) != null) {
@@ -286,6 +296,9 @@ final class AskTable {
       // YARN dropped all rows with the ask, even those that the AM's update did not name.
       withdrawRows(out, job, entry);
     }
+    if (asks == null) {
+      forgetPlaces(attempt, entry);
+    }
     Map<String, ResourceRequest> rows = asks == null
         ? Collections.<String, ResourceRequest>emptyMap() : asks.getResourceRequests();
     ResourceRequest any = rows.get(ResourceRequest.ANY);
@@ -295,7 +308,7 @@ final class AskTable {
       writeAsk(out, attempt, names, entry, asks, any);
       writeRows(out, attempt, names, entry, rows);
     } else if (byId.size() > SERVED_KEPT) {
-      retire(out, job, entry);
+      retire(out, attempt, entry);
     } else if (entry.sentSize != null) {
       withdraw(out, job, entry);
       writeRows(out, attempt, names, entry, rows);
@@ -308,7 +321,7 @@ final class AskTable {
     int job = attempt.job().id();
     int place = attempt.placeToUpdate(entry.key.getContainerToUpdate());
     if (any == null || any.getNumContainers() <= 0 || place == Interner.UNKNOWN) {
-      retire(out, job, entry);
+      retire(out, attempt, entry);
       return;
     }
     writeAsk(out, attempt, names, entry, asks, any);
@@ -371,7 +384,9 @@ final class AskTable {
   }
 
   /** Removes an ask in the engine and gives its number back. */
-  private void retire(FrameWriter out, int job, Entry entry) {
+  private void retire(FrameWriter out, HeddleAppAttempt attempt, Entry entry) {
+    int job = attempt.job().id();
+    forgetPlaces(attempt, entry);
     if (entry.sentSize != null) {
       withdrawRows(out, job, entry);
       withdraw(out, job, entry);
@@ -404,19 +419,45 @@ final class AskTable {
     }
     int place = names.places.find(name);
     if (place == Interner.UNKNOWN) {
-      // The row is sent when the first node of that name joins.
-      if (row != null && row.getNumContainers() > 0) {
-        if (entry.unknownPlaces == null) {
-          entry.unknownPlaces = new HashSet<>();
-        }
-        entry.unknownPlaces.add(name);
-        attempt.namesMissing(name);
-      }
+      holdBack(attempt, entry, name, row != null && row.getNumContainers() > 0);
       return;
     }
     int count = row == null ? 0 : Math.max(0, row.getNumContainers());
     writeRow(out, attempt.job().id(), entry, place, count,
         row == null || row.getRelaxLocality());
+  }
+
+  /** Notes a row that is sent when the first node of its name joins, or forgets it. */
+  private void holdBack(HeddleAppAttempt attempt, Entry entry, String name, boolean pending) {
+    if (pending) {
+      if (entry.unknownPlaces == null) {
+        entry.unknownPlaces = new HashSet<>();
+      }
+      if (entry.unknownPlaces.add(name)) {
+        unknown.computeIfAbsent(name, place -> new LinkedHashSet<>(2)).add(entry);
+        attempt.namesMissing(name);
+      }
+    } else if (entry.unknownPlaces != null && entry.unknownPlaces.remove(name)) {
+      forgetPlace(attempt, entry, name);
+    }
+  }
+
+  private void forgetPlaces(HeddleAppAttempt attempt, Entry entry) {
+    if (entry.unknownPlaces != null) {
+      for (String name : entry.unknownPlaces) {
+        forgetPlace(attempt, entry, name);
+      }
+      entry.unknownPlaces = null;
+    }
+  }
+
+  private void forgetPlace(HeddleAppAttempt attempt, Entry entry, String name) {
+    Set<Entry> waiting = unknown.get(name);
+    waiting.remove(entry);
+    if (waiting.isEmpty()) {
+      unknown.remove(name);
+      attempt.forgetsMissing(name);
+    }
   }
 
   private static void writeRow(

@@ -3,25 +3,28 @@ package io.heddle.yarn;
 import io.heddle.yarn.engine.FrameWriter;
 import io.heddle.yarn.engine.Interner;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
 /**
  * Keeps the engine's blacklist of one job equal to the one in force in YARN. YARN has two: the
  * ResourceManager's own while the attempt waits for its AM container, and the AM's afterwards. The
- * engine has one, so the difference is sent when YARN switches.
+ * engine has one, so the difference is sent when YARN switches. Otherwise a change costs time for
+ * the names that it has, however long the list is.
  *
- * <p>Guarded by the attempt's write lock.
+ * <p>Guarded by the attempt's write lock. Sets keep the order of events: the same events make the
+ * same frames.
  */
 final class BlacklistSync {
   private final HeddleAppAttempt attempt;
-  // A copy of the ResourceManager's list, which YARN offers no way to read.
-  private final Set<String> bySystem = new HashSet<>(0);
-  private Set<String> sent = Collections.emptySet();
-  private boolean changed;
-  private boolean resend;
+  // The names on the list as it was sent, held back or not.
+  private final Set<String> sent = new LinkedHashSet<>(0);
+  // Names to be compared with the list in force.
+  private Set<String> changed = new LinkedHashSet<>(0);
   private boolean waitedForAm = true;
   // Saves the checks of nearly every job, because few ever use a blacklist.
   private boolean everUsed;
@@ -39,21 +42,16 @@ final class BlacklistSync {
 
   /** Notes additions and removals of the AM, or of the ResourceManager while it waits for one. */
   boolean changed(List<String> additions, List<String> removals) {
-    boolean any = additions != null && !additions.isEmpty()
-        || removals != null && !removals.isEmpty();
-    if (!any) {
+    boolean any = note(additions) | note(removals);
+    everUsed |= any;
+    return any;
+  }
+
+  private boolean note(List<String> names) {
+    if (names == null || names.isEmpty()) {
       return false;
     }
-    if (attempt.isWaitingForAMContainer()) {
-      if (additions != null) {
-        bySystem.addAll(additions);
-      }
-      if (removals != null) {
-        bySystem.removeAll(removals);
-      }
-    }
-    everUsed = true;
-    changed = true;
+    changed.addAll(names);
     return true;
   }
 
@@ -63,15 +61,24 @@ final class BlacklistSync {
       return false;
     }
     waitedForAm = false;
-    changed |= everUsed;
+    if (everUsed) {
+      changed.addAll(sent);
+      changed.addAll(listOfAm());
+    }
     return everUsed;
   }
 
-  /** Marks the whole list to be sent again. */
+  /** Marks the AM's whole list, which an earlier attempt may have made. */
   void markAll() {
-    everUsed |= !attempt.getBlacklistedNodes().isEmpty();
-    changed |= everUsed;
-    resend |= everUsed;
+    List<String> names = listOfAm();
+    everUsed |= !names.isEmpty();
+    changed.addAll(names);
+  }
+
+  private List<String> listOfAm() {
+    List<String> names = new ArrayList<>(attempt.getBlacklistedNodes());
+    Collections.sort(names);
+    return names;
   }
 
   /** Marks a place that got its first node; returns whether the list names it. */
@@ -79,43 +86,35 @@ final class BlacklistSync {
     if (!unknownPlaces.remove(name)) {
       return false;
     }
-    changed = true;
-    resend = true;
+    sent.remove(name);
+    changed.add(name);
     return true;
+  }
+
+  /** Returns the places that are held back. */
+  Collection<String> unknownPlaces() {
+    return unknownPlaces;
   }
 
   /** Forgets what was sent: a new engine has no blacklist. */
   void forgetSent() {
-    sent = Collections.emptySet();
+    changed.addAll(sent);
+    sent.clear();
   }
 
   /** Writes the difference between the list in force and the list sent before. */
   void write(FrameWriter out, int job, Interner places) {
-    if (!changed) {
+    if (changed.isEmpty()) {
       return;
     }
-    Set<String> inForce = attempt.isWaitingForAMContainer()
-        ? new HashSet<>(bySystem) : attempt.getBlacklistedNodes();
-    for (String name : sorted(sent)) {
-      if (!inForce.contains(name)) {
-        write(out, job, places, name, false);
+    for (String name : changed) {
+      boolean added = attempt.isPlaceBlacklisted(name);
+      if (added ? sent.add(name) : sent.remove(name)) {
+        write(out, job, places, name, added);
       }
     }
-    for (String name : sorted(inForce)) {
-      if (resend || !sent.contains(name)) {
-        write(out, job, places, name, true);
-      }
-    }
-    sent = inForce;
-    changed = false;
-    resend = false;
-  }
-
-  /** Sorts names, so that the same events always make the same frames. */
-  private static List<String> sorted(Set<String> names) {
-    List<String> list = new ArrayList<>(names);
-    Collections.sort(list);
-    return list;
+    // A set that was large stays large.
+    changed = new LinkedHashSet<>(0);
   }
 
   private void write(FrameWriter out, int job, Interner places, String name, boolean added) {
@@ -127,6 +126,7 @@ final class BlacklistSync {
       attempt.namesMissing(name);
     } else {
       unknownPlaces.remove(name);
+      attempt.forgetsMissing(name);
     }
   }
 }

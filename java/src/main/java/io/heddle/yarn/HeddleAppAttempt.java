@@ -56,17 +56,13 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   private final EngineBooks books;
   private final AskTable asks;
   private final BlacklistSync blacklist;
-  // Places without a node that it names; guarded by the scheduler's write lock.
-  private final Set<String> missing = new HashSet<>(0);
   // Whether it is on the dirty list; guarded by the write lock.
   private boolean queued;
   // Containers to tell the engine of again after an update; guarded by the write lock.
   private final List<ContainerId> updated = new ArrayList<>(0);
   // Temporary containers of decreases and demotions, and containers whose commit failed.
-  private final Set<ContainerId> outsideEngine =
-      Collections.synchronizedSet(new HashSet<ContainerId>(0));
-  private final Set<ContainerId> toPreempt =
-      Collections.synchronizedSet(new HashSet<ContainerId>(0));
+  private final Set<ContainerId> outsideEngine = Collections.synchronizedSet(new HashSet<>(0));
+  private final Set<ContainerId> toPreempt = Collections.synchronizedSet(new HashSet<>(0));
   private Resource reportedHeadroom;
   // Looked up once: the superclass would walk three maps and take two locks for each container.
   private RMAppAttemptMetrics attemptMetrics;
@@ -107,18 +103,21 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
 
   /** Notes a place without a node, which holds a row or a blacklist entry back. */
   void namesMissing(String place) {
-    if (missing.add(place)) {
-      books.missingPlaces().add(place, this);
+    books.missingPlaces().add(place, this);
+  }
+
+  /** Forgets a place without a node if no row and no blacklist entry is held back for it. */
+  void forgetsMissing(String place) {
+    if (!asks.unknownPlaces().contains(place) && !blacklist.unknownPlaces().contains(place)) {
+      books.missingPlaces().forget(place, this);
     }
   }
 
   /** Sends the rows and blacklist entries of a place that were held back until its first node. */
   void placeAppeared(String name) {
-    missing.remove(name);
     writeLock.lock();
     try {
-      boolean held = asks.markPlace(name);
-      if (blacklist.placeAppeared(name) || held) {
+      if (asks.markPlace(name) | blacklist.placeAppeared(name)) {
         touch();
       }
     } finally {
@@ -574,11 +573,11 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
 
   @Override
   public void stop(RMAppAttemptState finalState) {
-    books.missingPlaces().forget(missing, this);
-    missing.clear();
     writeLock.lock();
     try {
       super.stop(finalState);
+      asks.unknownPlaces().forEach(place -> books.missingPlaces().forget(place, this));
+      blacklist.unknownPlaces().forEach(place -> books.missingPlaces().forget(place, this));
       // Its user is active only while its asks wait, and the superclass drops these silently.
       queue.getAbstractUsersManager().deactivateApplication(getUser(), getApplicationId());
       asks.clear();

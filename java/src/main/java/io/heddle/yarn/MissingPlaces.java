@@ -28,14 +28,12 @@ final class MissingPlaces {
     return waiting == null ? Collections.<HeddleAppAttempt>emptySet() : waiting;
   }
 
-  /** Forgets that an attempt names these places. */
-  void forget(Collection<String> names, HeddleAppAttempt attempt) {
-    for (String name : names) {
-      attempts.computeIfPresent(name, (place, waiting) -> {
-        waiting.remove(attempt);
-        return waiting.isEmpty() ? null : waiting;
-      });
-    }
+  /** Forgets that an attempt names a place. */
+  void forget(String name, HeddleAppAttempt attempt) {
+    attempts.computeIfPresent(name, (place, waiting) -> {
+      waiting.remove(attempt);
+      return waiting.isEmpty() ? null : waiting;
+    });
   }
 
   int size() {

@@ -6,6 +6,13 @@ import static io.heddle.yarn.TestCluster.fetch;
 import static io.heddle.yarn.TestCluster.onHost;
 import static org.junit.Assert.assertEquals;
 
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ResourceBlacklistRequest;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
@@ -57,5 +64,64 @@ public class MissingPlacesTest {
       cluster.rm.drainEvents();
       assertEquals("bob's", 2, places(cluster).size());
     }
+  }
+
+  /** An attempt may live for months and ask for other hosts in each heartbeat. */
+  @Test
+  public void placesWithoutAnAskAreForgotten() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      for (int i = 0; i < 3; i++) {
+        String host = "b" + i;
+        ask(am, onHost(1, host, GB, 1, false));
+        ask(am, onHost(2, host, GB, 1, true));
+        cluster.tick();
+        assertEquals("the host and its rack", 2, places(cluster).size());
+        ask(am, onHost(1, host, GB, 0, false));
+        cluster.tick();
+        assertEquals("the other ask has them too", 2, places(cluster).size());
+        ask(am, onHost(2, host, GB, 0, true));
+        cluster.tick();
+        assertEquals(0, places(cluster).size());
+      }
+      ask(am, onHost(1, "c1", GB, 1, true));
+      cluster.heartbeat();
+      assertEquals("granted elsewhere", 1, fetch(am).size());
+      // YARN keeps the rows of hosts until the AM withdraws them or the whole ask.
+      ask(am, TestCluster.any(1, GB, 0));
+      cluster.tick();
+      assertEquals(0, places(cluster).size());
+    }
+  }
+
+  @Test
+  public void aPlaceOfARowAndOfABlacklistIsKeptForEither() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, onHost(1, "b1", GB, 1, false));
+      blacklist(am, Collections.singletonList("b1"), null);
+      cluster.tick();
+      assertEquals(2, places(cluster).size());
+      ask(am, onHost(1, "b1", GB, 0, false));
+      cluster.tick();
+      assertEquals("on the blacklist", 1, places(cluster).size());
+      MockNM joined = cluster.node("b1", 8 * GB);
+      assertEquals(0, places(cluster).size());
+      ask(am, TestCluster.any(1, GB, 12));
+      cluster.heartbeat();
+      assertEquals("nothing on b1", 8 * GB, cluster.freeMb(joined));
+      blacklist(am, null, Collections.singletonList("b1"));
+      cluster.heartbeat();
+      assertEquals(3 * GB, cluster.freeMb(joined));
+    }
+  }
+
+  private static void blacklist(MockAM am, List<String> additions, List<String> removals)
+      throws Exception {
+    am.allocate(AllocateRequest.newInstance(0, 0f, new ArrayList<ResourceRequest>(),
+        new ArrayList<ContainerId>(),
+        ResourceBlacklistRequest.newInstance(additions, removals)));
   }
 }

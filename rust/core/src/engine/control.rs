@@ -461,9 +461,10 @@ impl Engine {
 
     /// Reports what the host compares with its own books: per job its containers, usage and pending
     /// asks; per node its containers and usage. Covers all of them, or the ranges of numbers in
-    /// `jobs` and `nodes`: `[first, end]`, without `end` itself.
+    /// `jobs` and `nodes`: `[first, end]`, without `end` itself. `asks` is a range of each job's.
     fn audit(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let jobs = slice(&mut section, "jobs")?;
+        let numbers = slice(&mut section, "asks")?;
         let nodes = slice(&mut section, "nodes")?;
         section.finish().map_err(refused)?;
         let jobs = jobs.start..jobs.end.min(self.cluster.jobs_end());
@@ -473,6 +474,7 @@ impl Engine {
                 let asks: Vec<Value> = job
                     .pending()
                     .map(|ask| &ask.facts)
+                    .filter(|facts| numbers.contains(&facts.ask.0))
                     .map(|facts| {
                         let count = self.audited_count(facts.priority, facts.count);
                         json!([facts.ask.0, count])

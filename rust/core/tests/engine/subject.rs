@@ -4,7 +4,7 @@ use crate::common::{Host, plain_ask};
 use heddle_core::engine::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
 use heddle_core::words::event::{AskFacts, Event};
 use heddle_core::words::ids::{JobId, NodeId};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Builds two jobs and a node; the second job asks with this priority.
@@ -87,6 +87,10 @@ fn an_audit_tells_of_the_numbers_that_it_is_asked_for() {
     let slice = host.request(json!({"op": "audit", "jobs": [2, 9], "nodes": [0, 1]}));
     assert_eq!(slice["jobs"], json!([all["jobs"][1]]));
     assert_eq!(slice["nodes"], json!([all["nodes"][0]]));
+    let asks =
+        |range: Value| host.request(json!({"op": "audit", "asks": range}))["jobs"][0][3].clone();
+    assert_eq!(asks(json!([0, 1])), all["jobs"][0][3]);
+    assert_eq!(asks(json!([1, 9])), json!([]));
     let none = host.request(json!({"op": "audit", "jobs": [7, 9], "nodes": [3, 2]}));
     assert_eq!(none, json!({"jobs": [], "nodes": []}));
     let wrong = json!({"op": "audit", "jobs": "all"});

@@ -39,11 +39,15 @@ final class EngineAudit {
   private static final int DIFFERENCES_MAX = 10;
   /** Jobs or nodes in one audit request. */
   private static final int SLICE = 32;
+  /** Asks and containers after which a request takes no further job; and most asks of one job. */
+  private static final int WORK_MAX = 1024;
   /** A tick begins no further request after this time. */
   private static final int SLICE_MS = 5;
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineAudit.class);
   private static final long AT_ONCE = Long.MIN_VALUE;
+  private static final int[] ALL = {0, Integer.MAX_VALUE};
+  private static final int[] NONE = {0, 0};
 
   /** One difference between the two books. */
   private static final class Difference {
@@ -75,6 +79,8 @@ final class EngineAudit {
   private volatile boolean lettingBack;
   // Where the current pass continues, jobs first; nextJob is -1 between two passes.
   private int nextJob = -1;
+  // The first ask of that job: one with many takes several requests.
+  private int nextAsk;
   private int nextNode = -1;
   private final List<Difference> found = new ArrayList<>();
   // The differences at the last tick, to be compared again.
@@ -131,6 +137,7 @@ final class EngineAudit {
     if (nextJob < 0 && (nowMs >= nextMs && intervalMs > 0 || nextMs == AT_ONCE)) {
       nextMs = nowMs + intervalMs;
       nextJob = 0;
+      nextAsk = 0;
       nextNode = 0;
       yarn.begin();
     }
@@ -147,25 +154,60 @@ final class EngineAudit {
 
   private void compareSlice() {
     if (nextJob < books.jobsEnd()) {
-      for (int id = nextJob; id < nextJob + SLICE; id++) {
-        if (books.job(id) != null) {
-          yarn.compare(books.job(id));
-        }
-      }
-      compare(nextJob, nextJob + SLICE, 0, 0);
-      nextJob += SLICE;
+      compareJobs();
     } else if (nextNode < books.nodesEnd()) {
       for (int id = nextNode; id < nextNode + SLICE; id++) {
         if (books.node(id) != null) {
           yarn.compare(books.node(id));
         }
       }
-      compare(0, 0, nextNode, nextNode + SLICE);
+      compare(NONE, ALL, new int[] {nextNode, nextNode + SLICE});
       nextNode += SLICE;
     } else {
       // Engine entries beyond Java's greatest numbers.
-      compare(nextJob, Integer.MAX_VALUE, nextNode, Integer.MAX_VALUE);
+      compare(new int[] {nextJob, ALL[1]}, ALL, new int[] {nextNode, ALL[1]});
       nextJob = -1;
+    }
+  }
+
+  private void compareJobs() {
+    int job = nextJob;
+    if (nextAsk == 0 && asks(job) <= WORK_MAX) {
+      int work = 0;
+      do {
+        HeddleJob one = books.job(nextJob);
+        if (one != null) {
+          yarn.compare(one);
+          work += one.attempt() == null ? 0 : one.attempt().getLiveContainersMap().size();
+        }
+        nextJob++;
+        work += asks(nextJob);
+      } while (nextJob < job + SLICE && work <= WORK_MAX);
+      compare(new int[] {job, nextJob}, ALL, NONE);
+      return;
+    }
+    if (nextAsk == 0 && books.job(job) != null) {
+      yarn.compare(books.job(job));
+    }
+    int begin = nextAsk;
+    // The last part has the engine's asks beyond Java's greatest number too.
+    nextAsk = begin + WORK_MAX < asks(job) ? begin + WORK_MAX : 0;
+    compare(new int[] {job, job + 1}, new int[] {begin, nextAsk == 0 ? ALL[1] : nextAsk}, NONE);
+    nextJob = nextAsk == 0 ? job + 1 : job;
+  }
+
+  /** Returns how many asks of a job have numbers. */
+  private int asks(int id) {
+    HeddleJob job = books.job(id);
+    HeddleAppAttempt attempt = job == null ? null : job.attempt();
+    if (attempt == null) {
+      return 0;
+    }
+    attempt.getWriteLock().lock();
+    try {
+      return attempt.asks().end();
+    } finally {
+      attempt.getWriteLock().unlock();
     }
   }
 
@@ -178,10 +220,10 @@ final class EngineAudit {
     }
     doubtful = new ArrayList<>();
     for (int job : jobs) {
-      compare(job, job + 1, 0, 0);
+      compare(new int[] {job, job + 1}, ALL, NONE);
     }
     for (int node : nodes) {
-      compare(0, 0, node, node + 1);
+      compare(NONE, ALL, new int[] {node, node + 1});
     }
     found.removeIf(difference -> known(difference));
     if (!found.isEmpty()) {
@@ -257,7 +299,7 @@ final class EngineAudit {
   /** Compares all books. Returns the first differences; null without any or without an engine. */
   String differences() {
     found.clear();
-    compare(0, Integer.MAX_VALUE, 0, Integer.MAX_VALUE);
+    compare(ALL, ALL, ALL);
     return found.isEmpty() ? null : text(found);
   }
 
@@ -272,22 +314,22 @@ final class EngineAudit {
     return text.toString();
   }
 
-  /** Compares the jobs and nodes in these ranges, ends excluded. */
-  private void compare(int firstJob, int endJob, int firstNode, int endNode) {
+  /** Compares jobs, their asks, and nodes in these ranges: begin, and end excluded. */
+  private void compare(int[] jobNumbers, int[] askNumbers, int[] nodeNumbers) {
     dirty.writeTo(engine.out());
-    String reply = engine.request(SetupJson.request("audit",
-        "jobs", new int[] {firstJob, endJob}, "nodes", new int[] {firstNode, endNode}));
+    String reply = engine.request(SetupJson.request(
+        "audit", "jobs", jobNumbers, "asks", askNumbers, "nodes", nodeNumbers));
     if (reply == null) {
       return;
     }
     ArrayNode jobs = SetupJson.array();
-    for (int id = firstJob; id < Math.min(endJob, books.jobsEnd()); id++) {
+    for (int id = jobNumbers[0]; id < Math.min(jobNumbers[1], books.jobsEnd()); id++) {
       if (books.job(id) != null) {
-        describe(books.job(id), jobs.addArray());
+        describe(books.job(id), askNumbers, jobs.addArray());
       }
     }
     ArrayNode nodes = SetupJson.array();
-    for (int id = firstNode; id < Math.min(endNode, books.nodesEnd()); id++) {
+    for (int id = nodeNumbers[0]; id < Math.min(nodeNumbers[1], books.nodesEnd()); id++) {
       if (books.node(id) != null) {
         describe(id, books.known(books.node(id)), books.node(id).faults(), nodes.addArray());
       }
@@ -298,8 +340,8 @@ final class EngineAudit {
     }
   }
 
-  /** Adds what YARN's books say of a job. */
-  private void describe(HeddleJob job, ArrayNode to) {
+  /** Adds what YARN's books say of a job and of its asks in a range. */
+  private void describe(HeddleJob job, int[] askNumbers, ArrayNode to) {
     List<RMContainer> containers = new ArrayList<>();
     HeddleAppAttempt attempt = job.attempt();
     if (attempt == null) {
@@ -317,7 +359,7 @@ final class EngineAudit {
       }
       describe(job.id(), containers, job.faults(), to.addArray());
       if (attempt.asks().clean()) {
-        describeAsks(attempt, to.addArray());
+        describeAsks(attempt, askNumbers, to.addArray());
       } else {
         // The AM changed its asks after the frame was written; the next frame has the changes.
         to.addNull();
@@ -340,11 +382,11 @@ final class EngineAudit {
         .add(faults.aside() == null && id < FrameLayout.ID_MAX);
   }
 
-  private static void describeAsks(HeddleAppAttempt attempt, ArrayNode to) {
+  private static void describeAsks(HeddleAppAttempt attempt, int[] askNumbers, ArrayNode to) {
     // The engine ignores numbers beyond ID_MAX.
     int end = Math.min(attempt.asks().end(), FrameLayout.ID_MAX);
     ArrayNode asks = to.add(end).addArray();
-    for (int id = 0; id < end; id++) {
+    for (int id = askNumbers[0]; id < Math.min(askNumbers[1], end); id++) {
       AskTable.Entry ask = attempt.asks().get(id);
       int pending = ask == null ? 0 : pending(attempt, ask);
       if (pending > 0) {

@@ -9,6 +9,8 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNodes;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
@@ -152,6 +154,35 @@ public class LockTimeTest {
         longest.add(most);
       }
       compare("audit", median(longest), median(3, inspection::differences), calm);
+    }
+  }
+
+  /** One job may have tens of thousands of asks. */
+  @Test
+  public void theAuditOfOneJobHoldsTheLockForASliceAtATime() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", TestCluster.GB);
+      MockAM am = cluster.run("alice", node);
+      List<ResourceRequest> rows = new ArrayList<>();
+      for (int i = 1; i <= 30_000; i++) {
+        rows.add(TestCluster.any(i, TestCluster.GB, 1));
+      }
+      TestCluster.ask(am, rows);
+      cluster.scheduler.update();
+      Inspection inspection = cluster.scheduler.inspection();
+      long whole = median(3, inspection::differences);
+      long calm = calmHeartbeat(cluster, node);
+      long calmTick = median(ROUNDS, cluster.scheduler::update);
+      List<Long> longest = new ArrayList<>();
+      for (int i = 0; i < ROUNDS; i++) {
+        inspection.auditSoon();
+        long most = 0;
+        for (int tick = 0; tick < 32; tick++) {
+          most = Math.max(most, took(cluster.scheduler::update) - calmTick);
+        }
+        longest.add(most);
+      }
+      compare("audit of one job", median(longest), whole, calm);
     }
   }
 

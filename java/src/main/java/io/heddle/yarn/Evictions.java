@@ -2,7 +2,7 @@ package io.heddle.yarn;
 
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,18 +24,16 @@ final class Evictions {
 
   private static final class Due {
     final HeddleAppAttempt attempt;
-    final ContainerId id;
     final long atMs;
 
-    Due(HeddleAppAttempt attempt, ContainerId id, long atMs) {
+    Due(HeddleAppAttempt attempt, long atMs) {
       this.attempt = attempt;
-      this.id = id;
       this.atMs = atMs;
     }
   }
 
   private final Consumer<ContainerId> killer;
-  private final List<Due> warned = new ArrayList<>();
+  private final Map<ContainerId, Due> warned = new LinkedHashMap<>();
 
   /** Takes the function that kills a container at the end of its grace period. */
   Evictions(Consumer<ContainerId> killer) {
@@ -44,20 +42,14 @@ final class Evictions {
 
   /** Warns a container's AM and notes when to kill the container. */
   void add(HeddleAppAttempt attempt, ContainerId id, long nowMs, int graceMs) {
-    for (Due due : warned) {
-      if (due.id.equals(id)) {
-        return;
-      }
+    if (warned.putIfAbsent(id, new Due(attempt, nowMs + graceMs)) == null) {
+      attempt.markForPreemption(id);
     }
-    attempt.markForPreemption(id);
-    warned.add(new Due(attempt, id, nowMs + graceMs));
   }
 
   /** Withdraws all warnings: the engine that gave them is lost, and the next one decides itself. */
   void clear() {
-    for (Due due : warned) {
-      due.attempt.unmarkForPreemption(due.id);
-    }
+    warned.forEach((id, due) -> due.attempt.unmarkForPreemption(id));
     warned.clear();
   }
 
@@ -84,13 +76,12 @@ final class Evictions {
       return;
     }
     List<ContainerId> due = new ArrayList<>();
-    for (Iterator<Due> i = warned.iterator(); i.hasNext();) {
-      Due next = i.next();
+    warned.forEach((id, next) -> {
       if (nowMs >= next.atMs) {
-        due.add(next.id);
-        i.remove();
+        due.add(id);
       }
-    }
+    });
+    due.forEach(warned::remove);
     for (ContainerId id : due) {
       try {
         killer.accept(id);

@@ -15,6 +15,9 @@ public final class FrameWriter {
   /** Largest frame. Real frames are far smaller; reaching it means a runaway loop. */
   private static final int CAPACITY_MAX = 1 << 30;
 
+  /** A buffer that one long frame made larger than this is given back. */
+  private static final int KEPT_MAX = 1 << 22;
+
   /** Writes the fields of one kind of record. */
   public interface Body {
     /** Writes the fields of a record that begins at {@code at}. */
@@ -22,6 +25,7 @@ public final class FrameWriter {
   }
 
   private final ResourceCodec resources;
+  private final int capacity;
   private ByteBuffer buffer;
   private int end = FrameLayout.INPUT_HEADER_SIZE;
   private int records;
@@ -31,6 +35,7 @@ public final class FrameWriter {
 
   public FrameWriter(ResourceCodec resources, int capacity) {
     this.resources = resources;
+    this.capacity = capacity;
     this.buffer = allocate(capacity);
   }
 
@@ -73,6 +78,9 @@ public final class FrameWriter {
   void clear() {
     end = FrameLayout.INPUT_HEADER_SIZE;
     records = 0;
+    if (buffer.capacity() > Math.max(KEPT_MAX, capacity)) {
+      buffer = allocate(capacity);
+    }
   }
 
   /** Writes the header, which makes the frame complete. */

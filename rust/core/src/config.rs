@@ -117,6 +117,8 @@ pub struct Config {
     pub composition: Composition,
     /// Whether queues compare by dominant resource instead of memory.
     pub dominant: bool,
+    /// Whether other types than memory limit no node (`DefaultResourceCalculator`).
+    pub memory_only: bool,
     /// The configured queues, parents implied.
     pub queues: Vec<QueueConfig>,
     /// What holds for queues that set nothing.
@@ -212,11 +214,7 @@ impl Config {
         composition: Composition,
         resource_types: &[String],
     ) -> Result<Config, ConfigError> {
-        let mut dominant = false;
-        if let Some(mut section) = root.section("share")? {
-            dominant = section.boolean("dominant")?.unwrap_or(false);
-            section.finish()?;
-        }
+        let [dominant, memory_only] = read_share(root, resource_types)?;
         // The services beside the engine read and check these.
         for section in ["api", "store"] {
             root.value(section);
@@ -233,6 +231,7 @@ impl Config {
         Ok(Config {
             composition,
             dominant,
+            memory_only,
             queues: queues::read_queues(root, resource_types, &queue_defaults)?,
             queue_defaults,
             pool_max_jobs: None,
@@ -256,6 +255,28 @@ impl Config {
             policies_take_back: false,
             own: BTreeMap::new(),
         })
+    }
+}
+
+/// `{"share": {"dominant": true}}` or `{"share": {"memory_only": true}}`.
+fn read_share(root: &mut Section<'_>, resource_types: &[String]) -> Result<[bool; 2], ConfigError> {
+    let Some(mut section) = root.section("share")? else {
+        return Ok([false; 2]);
+    };
+    let dominant = section.boolean("dominant")?.unwrap_or(false);
+    let memory_only = section.boolean("memory_only")?.unwrap_or(false);
+    let key = section.key("memory_only");
+    section.finish()?;
+    if dominant && memory_only {
+        let problem = "with `dominant` all resource types count; set one of the two to false";
+        return Err(ConfigError::new(key, problem));
+    }
+    match resource_types.get(2).filter(|_| memory_only) {
+        Some(name) => Err(ConfigError::new(
+            key,
+            format!("expected false where there is the resource type {name}, found true"),
+        )),
+        None => Ok([dominant, memory_only]),
     }
 }
 

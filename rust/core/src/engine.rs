@@ -61,7 +61,7 @@ use crate::explain::{Ring, Trace};
 use crate::model::change::{Change, Stale};
 use crate::model::cluster::Cluster;
 use crate::model::job::Container;
-use crate::model::queue::{Queue, Queues};
+use crate::model::queue::Queue;
 use crate::model::share_tree::{Limits, ShareTree};
 use crate::predict::Predictor;
 use crate::setup::Setup;
@@ -191,7 +191,7 @@ impl Engine {
         let trace = Trace::new(setup.config.explain_entries);
         let tree = ShareTree::new(share.layout(), setup.minimum_allocation);
         let mut engine = Engine {
-            cluster: Cluster::new(Queues::new(&setup.config)),
+            cluster: Cluster::new(&setup.config),
             setup,
             tree,
             partitions: BTreeMap::new(),

@@ -438,7 +438,7 @@ impl Engine {
             "node": id,
             "schedulable": node.facts.schedulable,
             "capacity": self.amounts(&node.facts.capacity),
-            "free": self.amounts(&node.free),
+            "free": self.amounts(&node.free_of_all()),
             "used": self.amounts(&node.used),
             "containers": node.containers,
             "foreign_per_mille": node.foreign_per_mille,

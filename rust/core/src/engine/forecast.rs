@@ -56,9 +56,11 @@ impl Engine {
     fn slots_of(&self, leaf: ShareNodeId, works: &[Work]) -> [u32; POOLS] {
         let node = self.tree.node(leaf);
         let capacity = &self.cluster.capacity;
-        let part = |i: usize| node.fair_share[i].max(0) as f64 / capacity[i].max(1) as f64;
-        let part = (0..RESOURCE_TYPES_MAX).map(part).fold(0.0, f64::max);
-        let content = node.demand.fits_in(&node.fair_share);
+        let fair = self.cluster.compared(&node.fair_share);
+        let part = |i: usize| fair[i].max(0) as f64 / capacity[i].max(1) as f64;
+        let counted = (0..RESOURCE_TYPES_MAX).filter(|i| fair[*i] < i64::MAX);
+        let part = counted.map(part).fold(0.0, f64::max);
+        let content = node.demand.fits_in(&fair);
         let shared = self.slots[1] == 0;
         std::array::from_fn(|pool| {
             let all = self.slots[pool];

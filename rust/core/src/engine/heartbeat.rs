@@ -54,9 +54,10 @@ impl Engine {
             return false;
         };
         node.facts.free = free;
-        node.free = free - pending;
-        let (schedulable, free) = (node.facts.schedulable, node.free);
-        if schedulable && self.setup.minimum_allocation.fits_in(&free) {
+        let schedulable = node.facts.schedulable;
+        self.cluster.set_free(id, &(free - pending));
+        let node = self.cluster.node(id).expect("it was found above");
+        if schedulable && self.setup.minimum_allocation.fits_in(&node.free) {
             self.roomy.add(id);
         }
         schedulable
@@ -301,8 +302,7 @@ impl Engine {
         };
         let floor = self.floor_of(pick.job, pick.ask);
         self.note_grant(id, &pick, locality);
-        let node = self.cluster.node_mut(id).expect("it was found above");
-        node.free -= container.resource;
+        self.cluster.take_room(id, &container.resource);
         self.charge(pick.job, &container, true);
         let counted = self.count_down(pick, (at.host, at.rack), locality, container.lent);
         self.settle_after_grant(pick, floor, locality);

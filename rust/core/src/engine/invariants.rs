@@ -100,11 +100,10 @@ impl Engine {
                 &(node.used, node.containers, node.running),
                 &sum,
             )?;
-            if node.free.any_negative() && !node.facts.free.any_negative() {
-                return Err(format!(
-                    "node {} gave out more than it had: {:?}",
-                    id.0, node.free
-                ));
+            let reported = self.cluster.compared(&node.facts.free);
+            if node.free.any_negative() && !reported.any_negative() {
+                let what = format!("node {} gave out more than it had: {:?}", id.0, node.free);
+                return Err(what);
             }
         }
         same(
@@ -135,6 +134,7 @@ impl Engine {
             let room = rooms.entry(node.facts.partition).or_default();
             room.capacity += node.facts.capacity;
             room.used += node.used;
+            room.beyond += node.used.minus_or_zero(&node.facts.capacity);
         }
         let kept = self.cluster.label_rooms().iter();
         let kept = kept.filter(|(_, room)| **room != LabelRoom::default());

@@ -253,7 +253,7 @@ impl Engine {
             let facts = &node.facts;
             let amounts = |of: &Resource| [of.memory_mb(), of.vcores()];
             let ([memory_mb, vcores], [free_mb, free_vcores]) =
-                (amounts(&facts.capacity), amounts(&node.free));
+                (amounts(&facts.capacity), amounts(&node.free_of_all()));
             rows.push(json!([
                 facts.node.0,
                 facts.schedulable,

@@ -155,7 +155,8 @@ impl Engine {
         let size = self.mean_size();
         let capacity = &self.cluster.capacity;
         let slots = |i: usize| capacity[i].max(0) / size[i].max(1);
-        let scarce = (0..RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0);
+        let whole = self.cluster.compared(capacity);
+        let scarce = (0..RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0 && whole[*i] < i64::MAX);
         scarce
             .map(slots)
             .min()

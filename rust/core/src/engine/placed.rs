@@ -31,11 +31,7 @@ impl Engine {
         if let Some(why) = self.why_not(job, node, &facts) {
             return Ok(json!({ "taken": false, "why": why }));
         }
-        let node = self
-            .cluster
-            .node_mut(facts.node)
-            .expect("it was found above");
-        node.free -= facts.resource;
+        self.cluster.take_room(facts.node, &facts.resource);
         self.add_container(&facts);
         self.settle();
         Ok(json!({ "taken": true }))

@@ -287,7 +287,7 @@ impl Engine {
         let Some(node) = self.cluster.node(node) else {
             return false;
         };
-        let room = node.facts.capacity - node.used + *freed;
+        let room = node.whole - node.used + *freed;
         let shapes = &self.backlog.shapes;
         let fits = |size: &crate::backlog::ShapeSize| {
             size.partition == node.facts.partition && size.resource.fits_in(&room)
@@ -377,7 +377,8 @@ impl Engine {
             let (used, capacity) = (&self.cluster.used, &self.cluster.capacity);
             // Memory and vcores, as in YARN's Fair Scheduler; further types do not count.
             let in_use = |i: usize| used[i] as f64 / capacity[i].max(1) as f64;
-            in_use(0).max(in_use(1)) > threshold
+            let vcores = !self.setup.config.memory_only && in_use(1) > threshold;
+            vcores || in_use(0) > threshold
         })
     }
 }

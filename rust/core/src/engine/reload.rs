@@ -48,6 +48,7 @@ impl Engine {
             engine.setup.epoch_ms = epoch_ms;
             (engine.share, engine.order, engine.place) = (share, order, place);
             engine.cluster.queues.reload(&engine.setup.config);
+            engine.count_types();
             match relaid {
                 true => engine.restart_tree(),
                 false => engine.grow_tree(),
@@ -90,6 +91,15 @@ impl Engine {
             if let Some(authority) = &mut job.authority {
                 authority.spent = spent;
             }
+        }
+    }
+
+    /// Lets the room of nodes count as the configuration says. It may have come without a report.
+    fn count_types(&mut self) {
+        let memory_only = self.setup.config.memory_only;
+        self.cluster.count_memory_only(memory_only);
+        for node in self.cluster.nodes() {
+            self.roomy.add(node.facts.node);
         }
     }
 

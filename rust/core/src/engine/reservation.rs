@@ -91,7 +91,7 @@ impl Engine {
         let stands = shape.size == held.size && shape.standing > 0;
         let usable = node.facts.schedulable
             && node.facts.partition == held.size.partition
-            && held.size.resource.fits_in(&node.facts.capacity);
+            && held.size.resource.fits_in(&node.whole);
         let free = node.free;
         let next = match stands && usable {
             true => self.next_of_shape(id, held.shape),
@@ -252,7 +252,7 @@ impl Engine {
         let places = &self.backlog.places;
         let candidates = size.nodes(&self.cluster).filter(|node| {
             let facts = &node.facts;
-            size.resource.fits_in(&facts.capacity)
+            size.resource.fits_in(&node.whole)
                 && !self.reservations.contains_key(&facts.node)
                 && !self.rests.contains_key(&facts.node)
                 && (open
@@ -315,7 +315,7 @@ impl Engine {
             .keys()
             .filter_map(|id| self.cluster.node(*id));
         nodes.fold(Resource::ZERO, |sum, node| {
-            sum + node.free.component_max(&Resource::ZERO)
+            sum + node.free_of_all().component_max(&Resource::ZERO)
         })
     }
 }

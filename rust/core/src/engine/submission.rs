@@ -67,6 +67,7 @@ impl Engine {
             return;
         }
         self.tree.dominant = self.setup.config.dominant;
+        self.tree.memory_only = self.setup.config.memory_only;
         let capacity = self.capacity_of(PartitionId::DEFAULT);
         division::guarantee(&mut self.tree, &capacity);
         let ids: Vec<QueueId> = self.cluster.queues.iter().map(|queue| queue.id).collect();

@@ -51,6 +51,7 @@ impl Engine {
         self.tree.capacity = self.capacity_of(PartitionId::DEFAULT);
         for tree in once(&mut self.tree).chain(trees.values_mut()) {
             tree.dominant = self.setup.config.dominant;
+            tree.memory_only = self.setup.config.memory_only;
             tree.clear_demands();
         }
         self.renew_notes();
@@ -236,6 +237,7 @@ impl Engine {
         if !self.partitioned {
             let free = || self.free_for(job, &labels);
             if let Some(room) = self.headroom_of_user(job, PartitionId::DEFAULT, free) {
+                let room = self.bounded(room);
                 return room.component_max(&keeps_reduces(job));
             }
         }
@@ -247,10 +249,23 @@ impl Engine {
     fn in_steps(&self, leaf: ShareNodeId, room: &Resource) -> Resource {
         let leaf = self.tree.node(leaf);
         if leaf.is_stock_fair() {
-            return of_share(leaf, self.divides_all_types(leaf.queue), room);
+            return self.bounded(of_share(leaf, self.divides_all_types(leaf.queue), room));
         }
         let step = &self.setup.minimum_allocation;
-        Resource(std::array::from_fn(|i| room[i] - room[i] % step[i].max(1)))
+        let steps = Resource(std::array::from_fn(|i| room[i] - room[i] % step[i].max(1)));
+        self.bounded(steps)
+    }
+
+    /// Bounds a headroom of vcores that limit no node: as many as its memory holds smallest
+    /// containers, so that an ApplicationMaster that counts vcores asks for all of it.
+    fn bounded(&self, room: Resource) -> Resource {
+        if !self.setup.config.memory_only {
+            return room;
+        }
+        let step = &self.setup.minimum_allocation;
+        let containers = room.memory_mb() / step.memory_mb().max(1);
+        let vcores = containers.saturating_mul(step.vcores().max(1));
+        Resource::new(room.memory_mb(), room.vcores().min(vcores))
     }
 
     /// Whether applications of a leaf share by dominant resource, so that in YARN's Fair Scheduler
@@ -265,7 +280,10 @@ impl Engine {
     /// each leaves.
     fn room_for(&self, job: &Job, labels: BTreeSet<PartitionId>) -> Resource {
         let of_user = |room: Resource, label| match self.user_bound(job, label, false) {
-            Some(user) => room.component_min(&user.limit.minus_or_zero(&user.used)),
+            Some(user) => {
+                let left = user.limit.minus_or_zero(&user.used);
+                room.component_min(&self.cluster.compared(&left))
+            }
             None => room,
         };
         if !self.partitioned {
@@ -283,9 +301,7 @@ impl Engine {
     /// The free room on nodes with a label.
     fn free_on(&self, label: PartitionId) -> Resource {
         let room = self.cluster.label_rooms().get(&label);
-        room.map_or(Resource::ZERO, |room| {
-            room.capacity.minus_or_zero(&room.used)
-        })
+        room.map_or(Resource::ZERO, |room| self.cluster.compared(&room.free()))
     }
 
     /// The free room on nodes with some labels, without the nodes that a job has blacklisted.

@@ -101,7 +101,7 @@ impl<'a> Round<'a> {
             let full = engine.slots_left(node);
             let room = Room {
                 // Includes stopped containers that the node has yet to confirm.
-                free: node.facts.capacity - node.used,
+                free: node.whole - node.used,
                 slots: full,
                 candidates: Vec::new(),
             };
@@ -447,7 +447,7 @@ impl Engine {
         let held = self.reservations.get(&facts.node);
         facts.schedulable
             && facts.partition == ask.facts.partition
-            && ask.facts.resource.fits_in(&facts.capacity)
+            && ask.facts.resource.fits_in(&node.whole)
             && ask.accepts(facts.host, facts.rack)
             && !job.blacklists(facts.host, facts.rack)
             && held.is_none_or(|held| held.size.resource == ask.facts.resource)

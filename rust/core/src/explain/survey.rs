@@ -65,7 +65,7 @@ impl View<'_> {
             if largest.is_none_or(|other| size_of(other) < size_of(node)) {
                 largest = Some(node);
             }
-            if !size.resource.fits_in(&node.facts.capacity) {
+            if !size.resource.fits_in(&node.whole) {
                 continue;
             }
             survey.large += 1;
@@ -77,8 +77,7 @@ impl View<'_> {
             }
         }
         if survey.large == 0 {
-            let capacity = largest.map(|node| node.facts.capacity);
-            survey.too_small = capacity.and_then(|capacity| shortage(&size.resource, &capacity));
+            survey.too_small = largest.and_then(|node| shortage(&size.resource, &node.whole));
         }
         survey.roomiest = roomiest.map(|node| node.facts.node);
         survey

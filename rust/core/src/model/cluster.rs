@@ -8,6 +8,7 @@ use super::launch::LaunchOverhead;
 use super::noted::{Noted, Want};
 use super::queue::Queues;
 use super::tally::Tallies;
+use crate::config::Config;
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId, QueueId};
 use crate::words::keys::{POOLS, ShareNodeId};
@@ -22,8 +23,10 @@ pub struct Node {
     pub facts: NodeFacts,
     /// The room that the engine may still hand out: the free room of the last report less the
     /// grants since. YARN frees a stopped container's room only when the node confirms the stop, so
-    /// this can be less than capacity minus `used`.
+    /// this can be less than capacity minus `used`. A type that does not count has no bound.
     pub free: Resource,
+    /// All that it has, with no bound on a type that does not count.
+    pub(crate) whole: Resource,
     /// The resources of the containers on it, grants in flight included.
     pub used: Resource,
     /// How many those are.
@@ -34,11 +37,40 @@ pub struct Node {
     pub foreign_per_mille: Option<u32>,
 }
 
+impl Node {
+    /// The free room of all types; below zero where a type that does not count is used up.
+    pub(crate) fn free_of_all(&self) -> Resource {
+        let left = self
+            .facts
+            .free
+            .component_min(&(self.facts.capacity - self.used));
+        let all = self.free.0.iter().zip(left.0);
+        let mut free = self.free;
+        for (amount, (compared, left)) in free.0.iter_mut().zip(all) {
+            *amount = if *compared == i64::MAX {
+                left
+            } else {
+                *compared
+            };
+        }
+        free
+    }
+}
+
 /// Capacity and usage of the schedulable nodes of one label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelRoom {
     pub(crate) capacity: Resource,
     pub(crate) used: Resource,
+    /// What overcommitted nodes use beyond their capacity: others have no less room for it.
+    pub(crate) beyond: Resource,
+}
+
+impl LabelRoom {
+    /// The room that its nodes have left; an overcommitted one has none.
+    pub(crate) fn free(&self) -> Resource {
+        (self.capacity + self.beyond).minus_or_zero(&self.used)
+    }
 }
 
 /// The engine's model of the cluster.
@@ -61,6 +93,8 @@ pub struct Cluster {
     /// All schedulable capacity.
     pub capacity: Resource,
     label_rooms: BTreeMap<PartitionId, LabelRoom>,
+    /// Whether other types than memory limit no node.
+    memory_only: bool,
     /// The resources of the containers of all jobs.
     pub used: Resource,
     /// The resources and the number of the containers other than ApplicationMasters.
@@ -80,9 +114,10 @@ pub(crate) type Turn = (Option<(Reverse<i32>, Millis)>, JobId);
 
 impl Cluster {
     /// A cluster without nodes and jobs.
-    pub fn new(queues: Queues) -> Cluster {
+    pub fn new(config: &Config) -> Cluster {
         Cluster {
-            queues,
+            queues: Queues::new(config),
+            memory_only: config.memory_only,
             ..Cluster::default()
         }
     }
@@ -206,17 +241,57 @@ impl Cluster {
         }
     }
 
+    /// An amount on a node as asks are compared with it: no bound on a type that does not count.
+    pub(crate) fn compared(&self, amount: &Resource) -> Resource {
+        match self.memory_only {
+            true => amount.in_memory_alone(),
+            false => *amount,
+        }
+    }
+
+    /// Sets whether other types than memory limit no node.
+    pub(crate) fn count_memory_only(&mut self, memory_only: bool) {
+        self.memory_only = memory_only;
+        let mut nodes = std::mem::take(&mut self.nodes);
+        for node in nodes.iter_mut().flatten() {
+            let free = node.free_of_all();
+            // The last report is older than grants of what did not count.
+            node.facts.free = node.facts.free.component_min(&free);
+            node.free = self.compared(&free);
+            node.whole = self.compared(&node.facts.capacity);
+        }
+        self.nodes = nodes;
+    }
+
+    /// Sets what a node has free.
+    pub(crate) fn set_free(&mut self, id: NodeId, free: &Resource) {
+        let free = self.compared(free);
+        if let Some(node) = self.node_mut(id) {
+            node.free = free;
+        }
+    }
+
+    /// Takes room of a node for a container.
+    pub(crate) fn take_room(&mut self, id: NodeId, resource: &Resource) {
+        if let Some(node) = self.node(id) {
+            let free = node.free - *resource;
+            self.set_free(id, &free);
+        }
+    }
+
     /// Adds a node; returns false if the id is taken.
     pub(crate) fn add_node(&mut self, facts: NodeFacts) -> bool {
         if self.node(facts.node).is_some() {
             return false;
         }
+        let (free, whole) = (self.compared(&facts.free), self.compared(&facts.capacity));
         put(
             &mut self.nodes,
             facts.node.index(),
             Node {
                 facts,
-                free: facts.free,
+                free,
+                whole,
                 used: Resource::ZERO,
                 containers: 0,
                 running: [0; POOLS],
@@ -232,11 +307,12 @@ impl Cluster {
 
     /// Replaces the facts of a node; returns false if it is unknown.
     pub(crate) fn change_node(&mut self, facts: NodeFacts) -> bool {
+        let (free, whole) = (self.compared(&facts.free), self.compared(&facts.capacity));
         let Some(node) = self.node_mut(facts.node) else {
             return false;
         };
         let before = std::mem::replace(&mut node.facts, facts);
-        node.free = facts.free;
+        (node.free, node.whole) = (free, whole);
         let used = node.used;
         self.mark_rack(facts.rack);
         if before.host != facts.host {
@@ -307,25 +383,29 @@ impl Cluster {
             self.capacity += facts.capacity;
             room.capacity += facts.capacity;
             room.used += used;
+            room.beyond += used.minus_or_zero(&facts.capacity);
         } else {
             self.schedulable_count -= 1;
             self.capacity -= facts.capacity;
             room.capacity -= facts.capacity;
             room.used -= used;
+            room.beyond -= used.minus_or_zero(&facts.capacity);
         }
     }
 
-    /// Adds what a container holds to its node's label, or subtracts it.
+    /// Adds what a container holds to its node's label, or subtracts it. The node has counted it.
     pub(crate) fn count_used(&mut self, id: NodeId, resource: &Resource, taken: bool) {
         let Some(node) = self.node(id).filter(|node| node.facts.schedulable) else {
             return;
         };
+        let (used, capacity) = (node.used, node.facts.capacity);
         let room = self.label_rooms.entry(node.facts.partition).or_default();
-        if taken {
-            room.used += *resource;
-        } else {
-            room.used -= *resource;
-        }
+        let before = match taken {
+            true => used - *resource,
+            false => used + *resource,
+        };
+        room.used += used - before;
+        room.beyond += used.minus_or_zero(&capacity) - before.minus_or_zero(&capacity);
     }
 
     /// Capacity and usage of the schedulable nodes, by label.

@@ -262,6 +262,8 @@ pub struct ShareTree {
     pub(crate) capacity: Resource,
     /// Whether every resource type counts where queues compare by guarantees, or memory alone.
     pub(crate) dominant: bool,
+    /// Whether other types than memory limit no node, and so no ApplicationMaster.
+    pub(crate) memory_only: bool,
     /// The smallest container: limits of the Capacity Scheduler are multiples of it.
     step: Resource,
     /// Whether it is for the nodes of one label.

@@ -20,6 +20,13 @@ impl Resource {
     /// As much as one could want: the identity of `component_min`.
     pub const UNBOUNDED: Resource = Resource([i64::MAX; RESOURCE_TYPES_MAX]);
 
+    /// The same memory, and no bound on anything else.
+    pub fn in_memory_alone(&self) -> Resource {
+        let mut amounts = Resource::UNBOUNDED;
+        amounts.0[0] = self.0[0];
+        amounts
+    }
+
     /// A vector of the two types that every cluster has.
     pub const fn new(memory_mb: i64, vcores: i64) -> Resource {
         let mut amounts = [0; RESOURCE_TYPES_MAX];

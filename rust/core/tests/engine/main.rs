@@ -7,6 +7,7 @@ mod allocations;
 mod basics;
 mod bursts;
 mod by_queue;
+mod calculator;
 mod compositions;
 mod deficit;
 mod dynamic_priority;

@@ -21,6 +21,15 @@ impl ClusterSim {
         self.capacity(node) - machine.taken - foreign
     }
 
+    /// Returns the free room as asks are compared with it.
+    fn room(&self, node: u32) -> Resource {
+        let free = self.free(node);
+        match self.link.engine.config().memory_only {
+            true => free.in_memory_alone(),
+            false => free,
+        }
+    }
+
     fn capacity(&self, node: u32) -> Resource {
         let slots = self.workload.hardware.slots_per_node();
         let recorded = self.workload.nodes.get(node as usize).copied();
@@ -31,7 +40,7 @@ impl ClusterSim {
     /// every change of the node's room: `report_due` reads the result at every turn.
     pub(super) fn note_room(&mut self, node: u32) {
         let up = self.machines[node as usize].up;
-        let has_room = up && self.smallest.fits_in(&self.free(node));
+        let has_room = up && self.smallest.fits_in(&self.room(node));
         let before = std::mem::replace(&mut self.machines[node as usize].has_room, has_room);
         self.with_room = self.with_room + u32::from(has_room) - u32::from(before);
     }
@@ -40,7 +49,7 @@ impl ClusterSim {
         let machine = &self.machines[node as usize];
         debug_assert_eq!(
             machine.has_room,
-            machine.up && self.smallest.fits_in(&self.free(node)),
+            machine.up && self.smallest.fits_in(&self.room(node)),
             "every change of its room was noted"
         );
         machine.has_room
@@ -102,7 +111,7 @@ impl ClusterSim {
                 seq,
             } => {
                 let size = self.job(job).size(ask.index());
-                if !self.machines[node.index()].up || !size.fits_in(&self.free(node.0)) {
+                if !self.machines[node.index()].up || !size.fits_in(&self.room(node.0)) {
                     let what = format!("{decision:?} where there is no room");
                     return Err(Failure::new(Check::Decision, what));
                 }

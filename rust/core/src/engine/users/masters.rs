@@ -192,7 +192,9 @@ impl Engine {
             }
         };
         let mut room = terms.down_to_step(&of_user.component_min(&of_leaf));
-        if !terms.dominant {
+        if self.setup.config.memory_only {
+            room = room.in_memory_alone();
+        } else if !terms.dominant {
             room = Resource::new(room[0], i64::from(room[0] > 0));
         }
         let free = free();

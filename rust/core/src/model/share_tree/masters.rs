@@ -78,10 +78,14 @@ impl ShareTree {
             return None;
         }
         let node = self.node(leaf);
-        Some(match node.compared_by {
+        let limit = match node.compared_by {
             None => node.active_share.scaled_up(part),
             Some(Compare::Memory | Compare::Dominant) => self.as_stock_fair(node, part),
             Some(Compare::Capacity) => self.as_stock_capacity(leaf, part),
+        };
+        Some(match self.memory_only {
+            true => limit.in_memory_alone(),
+            false => limit,
         })
     }
 
@@ -127,7 +131,7 @@ impl ShareTree {
 
     /// A limit where only the types bound that count: memory alone, if queues compare by it.
     fn counted(&self, mut limit: Resource) -> Resource {
-        if !self.dominant {
+        if !self.dominant || self.memory_only {
             limit.0[1..].fill(i64::MAX);
         }
         limit

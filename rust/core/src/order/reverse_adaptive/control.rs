@@ -364,7 +364,7 @@ impl Cycle<'_> {
         for node in cluster.nodes().filter(|node| node.facts.schedulable) {
             let id = node.facts.node;
             let part = 1.0 - self.load(node);
-            let mut resource = node.facts.capacity.scaled(part);
+            let mut resource = node.whole.scaled(part);
             let on_node = masters.running.get(&id).copied().unwrap_or(Resource::ZERO);
             let next = waiting.next().copied().unwrap_or(Resource::ZERO);
             resource = resource.minus_or_zero(&(on_node + next));

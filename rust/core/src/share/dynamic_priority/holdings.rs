@@ -23,6 +23,7 @@ impl DynamicPriority {
         if world.shared() {
             let root = world.tree.node(ShareNodeId::ROOT);
             let room = world.cluster.capacity.minus_or_zero(&root.am_used);
+            let room = world.cluster.compared(&room);
             slots[0] = part_of(slots[0], &room, &world.cluster.capacity);
         }
         slots
@@ -37,6 +38,7 @@ impl DynamicPriority {
         }
         let capacity = &world.cluster.capacity;
         let room = capacity.minus_or_zero(&world.cluster.used);
+        let room = world.cluster.compared(&room);
         unused.min(part_of(world.slots[0], &room, capacity))
     }
 

@@ -236,6 +236,17 @@ impl Host {
         key
     }
 
+    /// Commits a grant that came with an offer or a tick.
+    pub fn commit_offered(&mut self, job: JobId, ask: AskId, node: NodeId, seq: u64) -> u64 {
+        self.commit(Grant {
+            job: job.0,
+            ask: ask.0,
+            node: node.0,
+            locality: Locality::OffSwitch,
+            seq,
+        })
+    }
+
     pub fn refuse(&mut self, grant: Grant, refusal: Refusal) {
         self.step(&[Event::Nack {
             job: JobId(grant.job),

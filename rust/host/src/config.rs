@@ -54,8 +54,6 @@ pub(crate) struct Stock {
 /// - `places_by_facts`, whether a rule of placement asks for groups or the application's name;
 /// - `submit_acls`, whether the right to submit is checked also while `yarn.acl.enable` is false,
 ///   as YARN's FairScheduler does;
-/// - `memory_only`, whether asks are for memory alone: the Capacity Scheduler's
-///   `resource-calculator`, unless it is the dominant one;
 /// - `shown`, what pages about queues need of a stock file;
 /// - `allocations_file`, a path, if one is named;
 /// - `log`, lines with their level.
@@ -106,7 +104,6 @@ fn merged(found: &Found) -> Result<Value, String> {
         "labels": labels(&config),
         "places_by_facts": places_by_facts(&config),
         "submit_acls": found.from == "fair",
-        "memory_only": found.from == "capacity" && config["share"]["dominant"] == false,
         "config": config,
         "shown": { "kind": found.from, "shown": shown },
         "log": log,

@@ -48,7 +48,11 @@ pub fn read(properties: &Properties) -> Result<Front, Fault> {
     let policy = json!({ "share": "capacity", "order": ORDER, "place": "delay" });
     config.insert("policy".to_owned(), policy);
     let dominant = system::read_calculator(&mut source)?;
-    config.insert("share".to_owned(), json!({ "dominant": dominant }));
+    let share = match dominant {
+        true => json!({ "dominant": true }),
+        false => json!({ "memory_only": true }),
+    };
+    config.insert("share".to_owned(), share);
     let notation = system::read_notation(&mut source);
     let sizes = Sizes::read(&mut source, notation, dominant)?;
     sizes.check(&mut source)?;

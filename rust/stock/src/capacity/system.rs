@@ -117,15 +117,6 @@ pub(super) fn read_calculator(source: &mut Source<'_>) -> Result<bool, Fault> {
             shown(name)
         )));
     }
-    let how = "queues are compared by memory, and limited in memory alone; but a node takes no \
-               more vcores than it has, which stock allows";
-    match setting {
-        Some(setting) => source.approximate(setting, how),
-        None => source.remark(
-            "yarn.scheduler.capacity.resource-calculator (by default)",
-            how,
-        ),
-    }
     Ok(false)
 }
 

@@ -37,7 +37,7 @@ fn the_file_that_hadoop_ships_is_one_queue_for_everybody() {
     let front = front(SHIPPED);
     let expected = json!({
         "policy": {"share": "capacity", "order": "by-queue", "place": "delay"},
-        "share": {"dominant": false},
+        "share": {"memory_only": true},
         "queue_defaults": {"compare": "capacity", "order": "fifo", "max_am_share": 0.1},
         "delay": {"node_misses": 40, "rack_misses": 0},
         "heartbeat": {"off_switch_max": 1},

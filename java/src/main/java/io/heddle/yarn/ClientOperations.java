@@ -6,6 +6,7 @@ import io.heddle.yarn.config.CapacitySource;
 import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.ResourceCodec;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.HeddleQueue;
 import io.heddle.yarn.queues.QueueControl;
@@ -78,8 +79,8 @@ abstract class ClientOperations
   protected Activities activities;
   protected JobNames jobNames;
 
-  /** Whether memory alone counts; else the engine decides which type determines a share. */
-  protected ResourceCalculator calculator;
+  /** Has the types that count. */
+  protected ResourceCodec resources;
   /** Asks are rounded up to multiples of it. */
   protected Resource increment;
 
@@ -202,13 +203,13 @@ abstract class ClientOperations
 
   @Override
   public ResourceCalculator getResourceCalculator() {
-    return calculator;
+    return resources.calculator();
   }
 
   /** Returns the types that the ResourceManager tells AMs to count. */
   @Override
   public EnumSet<SchedulerResourceTypes> getSchedulingResourceTypes() {
-    return calculator instanceof DefaultResourceCalculator
+    return resources.calculator() instanceof DefaultResourceCalculator
         ? EnumSet.of(SchedulerResourceTypes.MEMORY)
         : EnumSet.of(SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU);
   }
@@ -236,7 +237,7 @@ abstract class ClientOperations
   @Override
   public Resource getNormalizedResource(Resource requested, Resource most) {
     return SchedulerUtils.getNormalizedResource(
-        requested, calculator, minimumAllocation, most, increment);
+        requested, resources.calculator(), minimumAllocation, most, increment);
   }
 
   // No @Override on either: each version has only one of the two.

@@ -110,7 +110,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private Inspection inspection;
   private FactFeed facts;
   private FactBooks factBooks;
-  private ResourceCodec resources;
   private final Failures failures = new Failures();
   private volatile boolean started;
   // Whether the root's available resources are out of date; guarded by the write lock.
@@ -158,7 +157,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     capacity = CapacitySource.open(configuration, rmContext);
     ConfigFile file = ConfigFile.read(configuration, capacity);
     engine = new Engine(resources, minimumAllocation, Journal.of(configuration));
-    calculator = file.calculator();
     reports = new QueueReports(configuration, file.alwaysChecksSubmissions(),
         file.isStock(), names.users, file.gauges(configuration, names));
     queues = new QueueControl(engine, reports.table(), names.users);
@@ -459,8 +457,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /** Returns whether no container can fit on a node until another one leaves it. */
   private boolean full(Resource free) {
-    boolean small = free.getMemorySize() < minimumAllocation.getMemorySize()
-        || free.getVirtualCores() < minimumAllocation.getVirtualCores();
+    boolean small = !resources.fits(minimumAllocation, free);
     // A growing container may need memory or vcores alone.
     return small && !updatesSeen || resources.anyNegative(free);
   }

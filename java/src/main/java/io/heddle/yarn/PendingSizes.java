@@ -50,6 +50,8 @@ final class PendingSizes {
   private final Map<Size, Size> sizes = new HashMap<>();
   // Grows with every new size, which invalidates what nodes noted before.
   private long version;
+  // The number of resource types that counted then.
+  private int counted;
 
   PendingSizes(ResourceCodec resources) {
     this.resources = resources;
@@ -87,6 +89,10 @@ final class PendingSizes {
   boolean leaveAlone(HeddleNode node, Resource free) {
     if (!node.wasToldOf(free, resources)) {
       return false;
+    }
+    if (counted != resources.counted()) {
+      counted = resources.counted();
+      version++;
     }
     if (node.unfitAt() != version) {
       if (anyFits(node, free)) {

@@ -17,6 +17,7 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.InvalidResourceRequestException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.junit.After;
 import org.junit.Rule;
 import org.junit.Test;
@@ -115,6 +116,38 @@ public class StockFileTest {
       assertEquals(of(2048, 3),
           cluster.scheduler.getNormalizedResource(of(1025, 3), of(8 * GB, 4)));
       assertEquals("[MEMORY, CPU]", cluster.scheduler.getSchedulingResourceTypes().toString());
+    }
+  }
+
+  /** A node of 4 vcores: the ApplicationMaster and 3 containers of 1 GB, or as many as fit. */
+  @Test
+  public void aRefreshThatChangesTheCalculatorChangesWhatNodesHold() throws Exception {
+    String calculator = "yarn.scheduler.capacity.resource-calculator";
+    String dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+    Configuration conf = capacity();
+    conf.set("yarn.scheduler.capacity.root.a.user-limit-factor", "10");
+    conf.set(calculator, dominant);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      MockNM node = cluster.node("a1", 16 * GB, 4);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.a"), node);
+      long masterMb = 16 * GB - cluster.freeMb(node);
+      ask(am, any(1, GB, 10));
+      cluster.heartbeat();
+      assertEquals(masterMb + 3 * GB, 16 * GB - cluster.freeMb(node));
+      conf.unset(calculator);
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertEquals("[MEMORY]", cluster.scheduler.getSchedulingResourceTypes().toString());
+      cluster.heartbeat();
+      assertEquals(masterMb + 10 * GB, 16 * GB - cluster.freeMb(node));
+      assertEquals(-7, cluster.scheduler.getSchedulerNode(node.getNodeId())
+          .getUnallocatedResource().getVirtualCores());
+      assertEquals(10, TestCluster.fetch(am).size());
+      cluster.assertBooksEqual();
+      conf.set(calculator, dominant);
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat();
+      assertEquals(masterMb + 10 * GB, 16 * GB - cluster.freeMb(node));
     }
   }
 

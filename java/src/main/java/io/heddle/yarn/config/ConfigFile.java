@@ -18,9 +18,6 @@ import java.nio.file.Paths;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
-import org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator;
-import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
-import org.apache.hadoop.yarn.util.resource.ResourceCalculator;
 import org.slf4j.Logger;
 
 /**
@@ -104,12 +101,6 @@ public final class ConfigFile {
     ObjectNode below = found.deepCopy();
     below.remove("json");
     return below;
-  }
-
-  /** Returns how amounts are compared and rounded: by memory alone if Capacity's file says so. */
-  public ResourceCalculator calculator() {
-    return answer.path("memory_only").asBoolean()
-        ? new DefaultResourceCalculator() : new DominantResourceCalculator();
   }
 
   /** Returns the configuration for an engine, without an allocations file. */

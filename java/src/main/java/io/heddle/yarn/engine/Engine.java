@@ -96,7 +96,7 @@ public final class Engine {
    */
   public void open(EngineConfig next) {
     handle = Native.open(SetupJson.open(minimum, journal, next, ENGINE_LOG.isDebugEnabled()));
-    config = next;
+    inForce(next);
     up = true;
   }
 
@@ -299,8 +299,13 @@ public final class Engine {
    */
   public String reload(EngineConfig next) {
     String reply = demand(SetupJson.reload(next));
-    config = next;
+    inForce(next);
     return reply;
+  }
+
+  private void inForce(EngineConfig next) {
+    config = next;
+    resources.countMemoryOnly(next.isMemoryOnly());
   }
 
   /**

@@ -53,6 +53,11 @@ public final class EngineConfig {
     return pools;
   }
 
+  /** Returns whether other types than memory limit no node. */
+  boolean isMemoryOnly() {
+    return content.path("share").path("memory_only").asBoolean();
+  }
+
   /** Adds the configuration to a request that opens or reloads an engine. */
   void putInto(ObjectNode request) {
     ObjectNode numbers = users.deepCopy();

@@ -3,14 +3,22 @@ package io.heddle.yarn.engine;
 import java.nio.ByteBuffer;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator;
+import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
+import org.apache.hadoop.yarn.util.resource.ResourceCalculator;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
  * Converts YARN resources to the engine's vectors: one {@code i64} per type, in the order of
- * {@link ResourceUtils}, memory in MB first, then vcores.
+ * {@link ResourceUtils}, memory in MB first, then vcores. Compares amounts in the types that the
+ * configuration in force counts.
  */
 public final class ResourceCodec {
   private final int types;
+  // How many types count, the first ones; written with the scheduler's lock held.
+  private volatile int counted;
+  private final ResourceCalculator memory = new DefaultResourceCalculator();
+  private final ResourceCalculator all = new DominantResourceCalculator();
 
   /**
    * Reads the cluster's resource types.
@@ -24,6 +32,22 @@ public final class ResourceCodec {
           "yarn.resource-types names " + types + " resource types (memory and vcores included);"
               + " Heddle schedules at most " + FrameLayout.RESOURCE_TYPES + ": remove some");
     }
+    counted = types;
+  }
+
+  /** Sets whether memory alone limits nodes and is rounded, or every type. */
+  void countMemoryOnly(boolean memoryOnly) {
+    counted = memoryOnly ? 1 : types;
+  }
+
+  /** Returns how many types count: memory, or all. */
+  public int counted() {
+    return counted;
+  }
+
+  /** Returns how amounts are compared and rounded. */
+  public ResourceCalculator calculator() {
+    return counted == 1 ? memory : all;
   }
 
   /** Returns the number of the cluster's resource types. */
@@ -76,9 +100,10 @@ public final class ResourceCodec {
     return resource;
   }
 
-  /** Returns whether an amount fits into the free room in every type. */
+  /** Returns whether an amount fits into the free room in every type that counts. */
   public boolean fits(Resource amount, Resource free) {
-    for (int type = 0; type < types; type++) {
+    int compared = counted;
+    for (int type = 0; type < compared; type++) {
       if (value(amount, type) > value(free, type)) {
         return false;
       }
@@ -86,9 +111,10 @@ public final class ResourceCodec {
     return true;
   }
 
-  /** Returns whether any type of an amount is below 0. */
+  /** Returns whether any type of an amount that counts is below 0. */
   public boolean anyNegative(Resource amount) {
-    for (int type = 0; type < types; type++) {
+    int compared = counted;
+    for (int type = 0; type < compared; type++) {
       if (value(amount, type) < 0) {
         return true;
       }

@@ -109,14 +109,14 @@ final class KnownDifferences {
   private static String ofCapacity(Scenario scenario, Picture.Difference difference) {
     Picture.View stock = difference.stockView();
     Picture.View other = difference.otherView();
-    Picture.Amount container =
-        new Picture.Amount(scenario.largest().memoryMb(), scenario.largest().vcores());
+    Picture.Amount container = counted(scenario,
+        new Picture.Amount(scenario.largest().memoryMb(), scenario.largest().vcores()));
     if (waitsInAnotherOrder(scenario, stock, other)) {
       return "order of jobs that wait for a limit of running jobs";
     }
     boolean answer = difference.where().equals("answer");
     if ((!answer || difference.what().startsWith("ask of"))
-        && startsByARecordedLimit(stock, other, container)) {
+        && startsByARecordedLimit(scenario, stock, other)) {
       return "ApplicationMasters that start by a recorded limit";
     }
     if (answer) {
@@ -125,7 +125,7 @@ final class KnownDifferences {
     if (isHeldByOneThatWaits(scenario, stock, other, container)) {
       return "users whose waiting application counts, or ends";
     }
-    if (usesWhatIsKept(stock, other, container)) {
+    if (usesWhatIsKept(scenario, stock, other, container)) {
       return "room that a queue keeps for an ask that does not fit";
     }
     if (!difference.kind().equals("headroom")) {
@@ -133,16 +133,16 @@ final class KnownDifferences {
     }
     Picture.Amount here = (Picture.Amount) difference.stock();
     Picture.Amount there = (Picture.Amount) difference.other();
+    if (counted(scenario, here).near(counted(scenario, there), scenario.largest())) {
+      return "virtual cores of a headroom where memory alone counts";
+    }
     if (!here.holds(container) && !there.holds(container) && here.memoryMb < container.memoryMb
         && there.memoryMb < container.memoryMb) {
       return "headroom in which no container fits";
     }
-    Picture.Amount free = free(stock);
-    if (!scenario.file.toString().contains("DominantResourceCalculator")) {
-      // Only memory counts.
-      here = new Picture.Amount(here.memoryMb, 0);
-      there = new Picture.Amount(there.memoryMb, 0);
-    }
+    Picture.Amount free = counted(scenario, free(stock));
+    here = counted(scenario, here);
+    there = counted(scenario, there);
     // A queue above with a maximum leaves less than the cluster has.
     boolean bounded = scenario.file.toString().contains(".maximum-capacity");
     if (here.plus(container).holds(there)
@@ -150,6 +150,12 @@ final class KnownDifferences {
       return "headroom by a limit that was recorded before others got more";
     }
     return null;
+  }
+
+  /** Returns what counts of an amount: with the default calculator memory alone. */
+  private static Picture.Amount counted(Scenario scenario, Picture.Amount amount) {
+    return scenario.file.toString().contains("DominantResourceCalculator")
+        ? amount : new Picture.Amount(amount.memoryMb, 0);
   }
 
   /** Whether as many applications run under a limit, and some of other priorities. */
@@ -171,7 +177,7 @@ final class KnownDifferences {
       Picture.View other, Picture.Amount container) {
     Picture.Amount more = free(stock).minus(free(other));
     return scenario.file.toString().contains("max-parallel-apps")
-        && !stock.asks.isEmpty() && free(stock).holds(container)
+        && !stock.asks.isEmpty() && counted(scenario, free(stock)).holds(container)
         && more.memoryMb > 0 && more.vcores > 0
         && (stock.waiting > 0 || stock.title.equals("after some ended"))
         && stock.running.equals(other.running);
@@ -182,14 +188,13 @@ final class KnownDifferences {
    * limit of ApplicationMasters follows the limit of the queue, which stock recorded when the queue
    * was last looked at.
    */
-  private static boolean startsByARecordedLimit(Picture.View stock, Picture.View other,
-      Picture.Amount container) {
+  private static boolean startsByARecordedLimit(Scenario scenario, Picture.View stock,
+      Picture.View other) {
     int more = stock.running.getOrDefault("root", 0) - other.running.getOrDefault("root", 0);
-    Step.Size size = new Step.Size((int) container.memoryMb, (int) container.vcores);
     return Math.abs(more) == 1 && other.waiting - stock.waiting == more
         && stock.queues.keySet().equals(other.queues.keySet())
         && stock.queues.entrySet().stream().allMatch(
-            use -> use.getValue().near(other.queues.get(use.getKey()), size));
+            use -> use.getValue().near(other.queues.get(use.getKey()), scenario.largest()));
   }
 
   private static Picture.Amount free(Picture.View view) {
@@ -201,8 +206,8 @@ final class KnownDifferences {
    * where an ask is larger than what its queue's limit leaves, no queue after it gets that room.
    * An application that asks, has headroom and gets nothing is in such a queue.
    */
-  private static boolean usesWhatIsKept(Picture.View stock, Picture.View other,
-      Picture.Amount container) {
+  private static boolean usesWhatIsKept(Scenario scenario, Picture.View stock,
+      Picture.View other, Picture.Amount container) {
     Map<String, Picture.Amount> kept = new TreeMap<>();
     for (String app : stock.asks.keySet()) {
       kept.merge(app.substring(app.indexOf(" in ")), stock.headroom.get(app),
@@ -212,8 +217,8 @@ final class KnownDifferences {
     for (Picture.Amount room : kept.values()) {
       all = all.plus(room);
     }
-    Picture.Amount left = free(stock).minus(all);
-    Picture.Amount more = free(stock).minus(free(other));
+    Picture.Amount left = counted(scenario, free(stock).minus(all));
+    Picture.Amount more = counted(scenario, free(stock).minus(free(other)));
     boolean usesMore = more.memoryMb >= 0 && more.vcores >= 0 && more.memoryMb + more.vcores > 0;
     boolean keepsAll = left.memoryMb < container.memoryMb || left.vcores < container.vcores
         || all.holds(more);

@@ -2,6 +2,9 @@ package io.heddle.integration.stock;
 
 import static org.junit.Assert.assertEquals;
 
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
@@ -22,5 +25,27 @@ public class StockCapacityTest {
   @Test
   public void randomFilesAreFollowedAsStockFollowsThem() throws Exception {
     assertEquals("", new Contest(Kind.CAPACITY, folder.getRoot().toPath()).play());
+  }
+
+  /** Without {@code resource-calculator} vcores limit nothing: 32 containers on 8 of them. */
+  @Test
+  public void nodesAreFilledByMemoryWithTheDefaultCalculator() throws Exception {
+    String prefix = "yarn.scheduler.capacity.";
+    Element file = Element.of("configuration", "", List.of(
+        Element.property(prefix + "root.queues", "a"),
+        Element.property(prefix + "root.a.capacity", "100")));
+    Step.Size size = new Step.Size(1024, 1);
+    List<Step> steps = List.of(new Step.Join("10.0.0.1", 16384, 4),
+        new Step.Join("10.0.0.2", 16384, 4),
+        new Step.Submit(1, "alice", "a", "job", false, size, size, 40, 0),
+        new Step.Look("at first"));
+    Scenario scenario = new Scenario(1, Map.of(), file, steps, List.of());
+    Path path = folder.getRoot().toPath();
+    for (Picture picture : List.of(
+        Kind.CAPACITY.stock(scenario, path, 1), Kind.CAPACITY.heddle(scenario, path, 1))) {
+      assertEquals("" + picture, "32768 MB 32 vc",
+          picture.views.get(0).queues.get("root").toString());
+      assertEquals("0 MB -12 vc", picture.views.get(0).rooms.get(1).toString());
+    }
   }
 }

@@ -4,6 +4,7 @@
  * containers of a scenario have one size, every node holds a whole number of them, and nearly every
  * application wants more than its share. Where virtual cores can run out first, and containers
  * differ in them, there is one node: what is left over on several is a matter of their order.
+ * Nodes may have few virtual cores for their memory.
  */
 package io.heddle.integration.stock;
 
@@ -22,8 +23,9 @@ final class Work {
 
   /**
    * @param dominant whether virtual cores can run out before memory
+   * @param perGb virtual cores of a node for each GB of its memory; 0 for enough of them
    */
-  Work(Dice dice, boolean dominant) {
+  Work(Dice dice, boolean dominant, double perGb) {
     this.dice = dice;
     this.dominant = dominant;
     this.stepMb = dice.of(256, 512, 1024);
@@ -31,8 +33,13 @@ final class Work {
     int count = dominant ? 1 : dice.between(2, 5);
     for (int n = 0; n < count; n++) {
       int holds = dominant ? dice.between(40, 80) : dice.between(10, 30);
-      nodes.add(new Step.Join("10.0.0." + (n + 1), holds * size.memoryMb(),
-          dominant ? holds + dice.between(0, holds) : 20 * holds));
+      int vcores = dominant ? holds + dice.between(0, holds) : 20 * holds;
+      if (perGb > 0) {
+        vcores = Math.max(1, (int) (perGb * holds * size.memoryMb() / 1024));
+      }
+      // Where they count, some containers of each application fit.
+      vcores = dominant ? Math.max(holds / 2, vcores) : vcores;
+      nodes.add(new Step.Join("10.0.0." + (n + 1), holds * size.memoryMb(), vcores));
     }
   }
 

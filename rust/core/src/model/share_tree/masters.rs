@@ -130,11 +130,11 @@ impl ShareTree {
     }
 
     /// A limit where only the types bound that count: memory alone, if queues compare by it.
-    fn counted(&self, mut limit: Resource) -> Resource {
-        if !self.dominant || self.memory_only {
-            limit.0[1..].fill(i64::MAX);
+    fn counted(&self, limit: Resource) -> Resource {
+        match self.dominant && !self.memory_only {
+            true => limit,
+            false => limit.in_memory_alone(),
         }
-        limit
     }
 }
 

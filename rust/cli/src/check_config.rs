@@ -45,9 +45,22 @@ struct Sorted<'f> {
 }
 
 impl<'f> Sorted<'f> {
-    /// Reads a file, and checks it as far as it stands alone.
-    fn add(&mut self, file: &'f Path, resource_types: &[String]) -> Result<(), String> {
-        let text = read(file)?;
+    /// Takes the properties of a site file.
+    fn add_site(&mut self, file: &Path, text: &str) -> Result<(), String> {
+        if !ends_with(file, ".json") && is_site(file, text) {
+            self.site_files += 1;
+            self.site.add(file, text)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a file that is no site file, as far as it stands alone. Needs all site files.
+    fn add(
+        &mut self,
+        file: &'f Path,
+        text: String,
+        resource_types: &[String],
+    ) -> Result<(), String> {
         if ends_with(file, ".json") {
             if trusts_web_user(&text) {
                 self.trusting.push(file.display().to_string());
@@ -57,11 +70,8 @@ impl<'f> Sorted<'f> {
             self.json.push((file, json));
             return Ok(());
         }
-        let kind = stock::kind(&text);
-        if is_site(file, &text) {
-            self.site_files += 1;
-            self.site.add(file, &text)?;
-        } else if kind.is_none() {
+        let kind = stock::kind(&text, &self.site);
+        if kind.is_none() && !is_site(file, &text) {
             return check_allocations(file, &text);
         }
         // The properties of the Capacity Scheduler are one configuration, in whatever files.
@@ -80,12 +90,18 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
     let types = &arguments.resource_types;
     let mut faults = Vec::new();
     let mut sorted = Sorted::default();
+    let mut texts = Vec::new();
     for file in &arguments.files {
-        if let Err(fault) = sorted.add(file, types) {
+        match read(file).and_then(|text| sorted.add_site(file, &text).map(|_| text)) {
+            Ok(text) => texts.push((file, text)),
+            Err(fault) => faults.push(format!("{}{fault}", file.display())),
+        }
+    }
+    for (file, text) in texts {
+        if let Err(fault) = sorted.add(file, text, types) {
             faults.push(format!("{}{fault}", file.display()));
         }
     }
-    // Every site file is read by now.
     let mut lines = Vec::new();
     for (kind, file, text) in &sorted.stock {
         match check_stock((*kind, file, text), &sorted, types) {

@@ -43,7 +43,7 @@ fn convert(source: &Source) -> Result<bool, String> {
     }
     let file = &source.file;
     let text = crate::check_config::read(file).map_err(|fault| named(file, fault))?;
-    let kind = stock::kind(&text).unwrap_or(Stock::Fair);
+    let kind = stock::kind(&text, &site).unwrap_or(Stock::Fair);
     if kind == Stock::Capacity {
         site.add(file, &text).map_err(|fault| named(file, fault))?;
     }

@@ -9,6 +9,9 @@ use heddle_stock::{Note, Properties, Property, Verdict, capacity, fair, refused,
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// The property that says whose file the queues come from.
+const FROM: &str = "heddle.queues.from";
+
 /// The property with elements that may be lost.
 const TOLERATE: &str = "heddle.queues.tolerate";
 
@@ -40,15 +43,18 @@ pub(crate) struct Translated {
     pub(crate) lines: Vec<Line>,
 }
 
-/// Tells whose file a text is, if it is one of YARN's own schedulers.
-pub(crate) fn kind(text: &str) -> Option<Stock> {
+/// Tells whose file a text is, if it is one of YARN's own schedulers. Where the site says that
+/// queues come from Fair's file, no other is read as it.
+pub(crate) fn kind(text: &str, site: &Site) -> Option<Stock> {
     if text.contains("<configuration") {
         let entries = site::entries(text).unwrap_or_default();
         let mut names = entries.iter().map(|entry| entry.name.as_str());
         let has = names.any(|name| name.starts_with("yarn.scheduler.capacity."));
         return has.then_some(Stock::Capacity);
     }
-    fair::is_fair(text).then_some(Stock::Fair)
+    let from = site.properties().find(|(name, _)| *name == FROM);
+    let said = from.is_some_and(|(_, from)| from.value.trim() == "fair");
+    (said || fair::is_fair(text)).then_some(Stock::Fair)
 }
 
 /// Translates a file. The Capacity Scheduler's properties must be in `site`.
@@ -96,6 +102,7 @@ pub(crate) fn line(at: &str, note: &Note) -> Line {
         verdict: match note.verdict {
             Verdict::Exact => "exact",
             Verdict::Approximated(_) => "approximated",
+            Verdict::Warned(_) => "warning",
             Verdict::Refused(_) => "refused",
         },
         stops: false,

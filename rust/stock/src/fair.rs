@@ -21,7 +21,7 @@ use crate::{Fault, Front, Properties};
 use file::Raw;
 use heddle_core::config::text::checked;
 use heddle_core::config::xml::Xml;
-use reading::{NEVER_MS, Reading, other_types};
+use reading::{NEVER_MS, Reading};
 use serde_json::{Map, Value, json};
 
 /// Larger files are refused unread: 100,000 queues with all values take less.
@@ -43,10 +43,7 @@ const DYNAMIC_QUEUES_MAX: u32 = 10_000;
 /// The first fault of the file, with its line. Nothing of such a file may be used. A wrong property
 /// is a refused note, because its line is one of another file.
 pub fn read(text: Option<&str>, properties: &Properties) -> Result<Front, Fault> {
-    let mut reading = Reading {
-        notes: Vec::new(),
-        others: other_types(properties),
-    };
+    let mut reading = Reading::new(properties);
     let raw = match text {
         Some(text) => {
             let text = checked(text, BYTES_MAX, "queues")?;
@@ -61,7 +58,7 @@ pub fn read(text: Option<&str>, properties: &Properties) -> Result<Front, Fault>
     };
     let mut config = Map::new();
     top::write(&raw, &mut reading, &mut config)?;
-    queue::write(&raw, &mut reading, &mut config)?;
+    let never = queue::write(&raw, &mut reading, &mut config)?;
     placement::write(&raw, properties, &mut reading, &mut config)?;
     reading.notes.sort_by_key(|note| note.line);
     // Lines of another file.
@@ -69,18 +66,19 @@ pub fn read(text: Option<&str>, properties: &Properties) -> Result<Front, Fault>
     property::write(properties, &mut reading, &mut config);
     reading.notes[from_file..].sort_by_key(|note| note.line);
     let expire_ms = if text.is_some() { EXPIRE_MS } else { NEVER_MS };
-    config.insert(
-        "dynamic_queues".to_owned(),
-        json!({"expire_ms": expire_ms, "max_per_user": DYNAMIC_QUEUES_MAX}),
-    );
+    let mut dynamic = json!({"expire_ms": expire_ms, "max_per_user": DYNAMIC_QUEUES_MAX});
+    if !never.is_empty() {
+        dynamic["never"] = json!(never);
+    }
+    config.insert("dynamic_queues".to_owned(), dynamic);
     Ok(Front {
         config: Value::Object(config),
         notes: reading.notes,
     })
 }
 
-/// Tells whether a file with the root `<allocations>` is one for YARN's Fair Scheduler: it has
-/// elements of it, and none of the file of HADOOP-3746.
+/// Tells whether a file with the root `<allocations>` is one for YARN's Fair Scheduler: it has a
+/// `<queue>`, or else elements of it and none of the file of HADOOP-3746.
 pub fn is_fair(text: &str) -> bool {
     const OF_POOLS: &[&str] = &[
         "minMaps",
@@ -89,20 +87,19 @@ pub fn is_fair(text: &str) -> bool {
         "userMaxJobsDefault",
         "poolMaxJobsDefault",
     ];
-    let Ok(xml) = Xml::parse(
-        text.trim_start_matches('\u{feff}'),
-        "allocations",
-        NODES_MAX,
-    ) else {
+    let text = text.trim_start_matches('\u{feff}');
+    let Ok(xml) = Xml::parse(text, "allocations", NODES_MAX) else {
         return false;
     };
-    let mut fair = false;
+    let (mut fair, mut of_pools) = (false, false);
     for element in xml.root().descendants().filter(|node| node.is_element()) {
-        let name = element.tag_name().name();
-        if OF_POOLS.contains(&name) {
-            return false;
+        match element.tag_name().name() {
+            "queue" => return true,
+            name => {
+                of_pools |= OF_POOLS.contains(&name);
+                fair |= heddle_core::config::is_of_yarn(name);
+            }
         }
-        fair |= heddle_core::config::is_of_yarn(name);
     }
-    fair
+    fair && !of_pools
 }

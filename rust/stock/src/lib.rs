@@ -49,6 +49,9 @@ pub enum Verdict {
     /// Not quite, and how; or as YARN's own scheduler, which does something else than its reader
     /// may expect.
     Approximated(String),
+    /// Not at all, and neither does YARN's own scheduler, which starts all the same: what the file
+    /// asks for never happened.
+    Warned(String),
     /// Not at all: why, and what to write instead. Stops a start.
     Refused(String),
 }
@@ -59,6 +62,7 @@ impl fmt::Display for Note {
         match &self.verdict {
             Verdict::Exact => f.write_str("exact"),
             Verdict::Approximated(how) => write!(f, "approximated: {how}"),
+            Verdict::Warned(what) => write!(f, "warning: {what}"),
             Verdict::Refused(why) => write!(f, "refused: {why}"),
         }
     }

@@ -60,15 +60,15 @@ pub(crate) fn all(
 
 fn from_file(file: &Path, sites: &[PathBuf]) -> Result<Value, String> {
     let text = crate::check_config::read(file)?;
-    let Some(kind) = stock::kind(&text) else {
-        return serde_json::from_str(&text).map_err(|error| error.to_string());
-    };
     let mut site = Site::default();
     for path in sites {
         let text = crate::check_config::read(path);
         let added = text.and_then(|text| site.add(path, &text));
         added.map_err(|fault| format!("{}{fault}", path.display()))?;
     }
+    let Some(kind) = stock::kind(&text, &site) else {
+        return serde_json::from_str(&text).map_err(|error| error.to_string());
+    };
     if kind == Stock::Capacity {
         site.add(file, &text)?;
     }

@@ -188,13 +188,16 @@ pub struct DynamicQueues {
     pub expire_ms: Millis,
     /// How many of them the submissions of one user may have made at once.
     pub max_per_user: u32,
+    /// Paths at and below which no submission makes a queue.
+    pub never: BTreeSet<String>,
 }
 
-/// `{"dynamic_queues": {"expire_ms": 300000, "max_per_user": 100}}`.
+/// `{"dynamic_queues": {"expire_ms": 300000, "max_per_user": 100, "never": ["root.a"]}}`.
 pub(super) fn read_dynamic_queues(root: &mut Section<'_>) -> Result<DynamicQueues, ConfigError> {
     let mut queues = DynamicQueues {
         expire_ms: 300_000,
         max_per_user: 100,
+        never: BTreeSet::new(),
     };
     if let Some(mut section) = root.section("dynamic_queues")? {
         if let Some(expire_ms) = section.whole("expire_ms", 1_000, WHOLE_MAX)? {
@@ -202,6 +205,11 @@ pub(super) fn read_dynamic_queues(root: &mut Section<'_>) -> Result<DynamicQueue
         }
         if let Some(most) = section.whole("max_per_user", 1, i64::from(u32::MAX))? {
             queues.max_per_user = most as u32;
+        }
+        for (key, value) in section.list("never")? {
+            let path = value.as_str().unwrap_or_default();
+            check_queue_path(&key, path)?;
+            queues.never.insert(path.to_string());
         }
         section.finish()?;
     }

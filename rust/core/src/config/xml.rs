@@ -11,6 +11,8 @@ pub struct Xml<'t> {
     /// seconds in a file of 10,000 pools, under the scheduler's lock.
     newlines: Vec<usize>,
     lines_skipped: u32,
+    /// Whether blanks stand before the text.
+    skipped: bool,
 }
 
 impl<'t> Xml<'t> {
@@ -36,6 +38,7 @@ impl<'t> Xml<'t> {
             document,
             newlines: newlines.collect(),
             lines_skipped,
+            skipped: skipped > 0,
         };
         let found = xml.root().tag_name().name();
         if found != root {
@@ -48,6 +51,20 @@ impl<'t> Xml<'t> {
     /// The element that holds all others.
     pub fn root(&self) -> Node<'_, 't> {
         self.document.root_element()
+    }
+
+    /// Whether blanks stand before an XML declaration, which XML does not allow.
+    pub fn begins_late(&self) -> bool {
+        self.skipped && self.document.input_text().starts_with("<?xml")
+    }
+
+    /// Whether the name of an element has a prefix. A reader that knows no namespaces takes it for
+    /// another name.
+    pub fn is_prefixed(&self, element: Node<'_, '_>) -> bool {
+        let from = element.range().start + 1;
+        let text = &self.document.input_text()[from..];
+        let end = text.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'));
+        text[..end.unwrap_or(text.len())].contains(':')
     }
 
     /// The line in which `node` begins.

@@ -243,7 +243,12 @@ impl Queues {
             Names::Leaves => self.by_path(name).or_else(|| self.find_last(name)),
         };
         if let Some(queue) = found {
-            return use_of(queue, names, maker.is_some()).map_err(Miss::Unusable);
+            let target = use_of(queue, names, maker.is_some()).map_err(Miss::Unusable)?;
+            if let Target::Revived(_) = target {
+                self.check_never(&queue.config.path)
+                    .map_err(Miss::Unusable)?;
+            }
+            return Ok(target);
         }
         let path = match names {
             Names::Leaves => name.to_string(),
@@ -361,8 +366,21 @@ impl Queues {
         }
     }
 
+    /// Checks that `dynamic_queues.never` lets a submission make a queue.
+    fn check_never(&self, path: &str) -> Result<(), String> {
+        match self.never_made(path) {
+            None => Ok(()),
+            Some(at) => Err(format!(
+                "queue {path} does not exist, and none is made at or below {at} \
+                 (dynamic_queues.never; beside a fair-scheduler.xml: its schedulingPolicy may not \
+                 stand there); name another"
+            )),
+        }
+    }
+
     /// Checks that a submission may make a queue and the missing ones above it.
     fn check_new(&self, path: &str, names: Names, maker: Maker<'_>) -> Result<(), String> {
+        self.check_never(path)?;
         if path.len() > PATH_MAX {
             let bytes = path.len();
             return Err(format!(

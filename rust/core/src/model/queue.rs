@@ -119,6 +119,8 @@ pub struct Queues {
     /// How many dynamic queues each user has made.
     made: BTreeMap<String, u32>,
     max_per_user: u32,
+    /// Paths at and below which submissions make no queue.
+    never: BTreeSet<String>,
     placement: Vec<PlacementRule>,
     pub(super) users: Users,
     /// How many jobs of each user may run now, in each queue or below it.
@@ -149,6 +151,7 @@ impl Queues {
         self.defaults = config.queue_defaults.clone();
         self.pool_max_jobs = config.pool_max_jobs;
         self.max_per_user = config.dynamic_queues.max_per_user;
+        self.never = config.dynamic_queues.never.clone();
         for queue in self.queues.iter_mut().filter(|queue| !queue.removed) {
             queue.draining = !queue.dynamic && queue.id.0 != 0;
             queue.removed_pool |= queue.config.only_allocated;
@@ -471,6 +474,14 @@ impl Queues {
     /// The queues that a user's submissions have made, and how many they may have made at once.
     pub(super) fn made_by(&self, user: &str) -> (u32, u32) {
         (self.made.get(user).copied().unwrap_or(0), self.max_per_user)
+    }
+
+    /// The path in `dynamic_queues.never` that keeps submissions from making a queue.
+    pub(super) fn never_made<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let is_at = |at: &&str| self.never.contains(*at);
+        let ends = path.match_indices('.').map(|(dot, _)| &path[..dot]);
+        let barred = ends.chain([path]).find(is_at)?;
+        Some(barred)
     }
 }
 

@@ -216,6 +216,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("config/StockSource.java", "capacity"),
     ("rust/host/src/config.rs", "fair"),
     ("rust/host/src/config.rs", "capacity"),
+    ("rust/cli/src/stock.rs", "fair"),
     // Fields and words of the stock schedulers' answers.
     ("queues/QueueDetails.java", "capacity"),
     ("rust/host/src/pages.rs", "capacity"),

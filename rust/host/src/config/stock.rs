@@ -55,6 +55,7 @@ pub(super) fn under(is_fair: bool, stock: &Stock, own: &Value) -> Result<Merged,
     log.extend(front.notes.iter().filter_map(|note| match note.verdict {
         Verdict::Exact => None,
         Verdict::Approximated(_) => Some((INFO, places.said(note))),
+        Verdict::Warned(_) => Some((WARN, places.said(note))),
         Verdict::Refused(_) => Some((WARN, format!("{} (tolerated)", places.said(note)))),
     }));
     let config = merge(front.config.clone(), own);
@@ -195,12 +196,14 @@ mod tests {
         let wrong = |text: &str, tolerate: &str| fair(Some(text), tolerate).err();
         let fault = wrong("<allocations>\n<queue/></allocations>", "").unwrap_or_default();
         assert!(fault.starts_with("/etc/fair.xml line 2: "), "{fault}");
-        let text = "<allocations>\n<queue name='a'>\n<reservation/></queue></allocations>";
+        let mine = "<schedulingPolicy>org.example.Mine</schedulingPolicy>";
+        let text = format!("<allocations>\n<queue name='a'>\n{mine}</queue></allocations>");
+        let text = text.as_str();
         let refusal = wrong(text, "weight").unwrap_or_default();
-        let expected = "/etc/fair.xml line 3: root.a/reservation: refused: ";
+        let expected = "/etc/fair.xml line 3: root.a/schedulingPolicy: refused: ";
         assert!(refusal.starts_with(expected), "{refusal}");
         assert!(refusal.contains("heddle.queues.tolerate"), "{refusal}");
-        let tolerated = fair(Some(text), "weight, reservation").expect("the operator knows");
+        let tolerated = fair(Some(text), "weight, schedulingPolicy").expect("the operator knows");
         let lines: Vec<_> = tolerated
             .log
             .iter()
@@ -208,6 +211,20 @@ mod tests {
             .collect();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].1.starts_with(expected) && lines[0].1.ends_with("(tolerated)"));
+    }
+
+    #[test]
+    fn what_yarn_does_not_do_either_is_a_warning_at_the_start() {
+        let text = "<allocations><queue name='a'><reservation/>\
+                    <schedulingPolicy>drf</schedulingPolicy></queue></allocations>";
+        let read = fair(Some(text), "").expect("YARN starts with it");
+        let warned = read.log.iter().filter(|(level, _)| *level == WARN);
+        let lines: Vec<&String> = warned.map(|(_, line)| line).collect();
+        assert!(
+            lines[1].contains("queue root.a does not exist"),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 2, "{lines:?}");
     }
 
     #[test]

@@ -158,6 +158,16 @@ pub(super) fn read(xml: &Xml<'_>, reading: &mut Reading) -> Result<Raw, Fault> {
         raw: Raw::default(),
         paths: BTreeMap::new(),
     };
+    for (wrong, what) in [
+        (xml.begins_late(), "blanks before <?xml"),
+        (xml.is_prefixed(xml.root()), "a prefix of <allocations>"),
+    ] {
+        if wrong {
+            let line = xml.line(xml.root());
+            let what = format!("YARN's own scheduler does not start with {what}; remove it");
+            reader.reading.warned(line, "allocations", what);
+        }
+    }
     reader.allocations(xml.root())?;
     Ok(reader.raw)
 }
@@ -327,7 +337,8 @@ impl Reader<'_, '_> {
 
     fn placement(&mut self, element: Node<'_, '_>) -> Result<(), Fault> {
         let line = self.line(element);
-        if element.first_child().is_none() {
+        // YARN drops comments before it looks.
+        if element.children().all(|child| child.is_comment()) {
             let problem =
                 "<queuePlacementPolicy> is empty; expected rules in it, or no such element";
             return Err(Fault::new(line, problem));
@@ -382,7 +393,11 @@ impl Reader<'_, '_> {
         let mut elements = Vec::new();
         for child in parent.children() {
             let text = child.text().unwrap_or_default().trim();
-            if child.is_element() {
+            if child.is_element() && self.xml.is_prefixed(child) {
+                let how = "YARN ignores elements with a prefix, and so does Heddle";
+                let what = under(owner, &xml::name(child));
+                self.reading.approximated(self.line(child), what, how);
+            } else if child.is_element() {
                 elements.push(child);
             } else if child.is_text() && !text.is_empty() {
                 let how = format!(

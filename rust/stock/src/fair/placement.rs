@@ -37,10 +37,10 @@ pub(super) fn write(
     let rules = match &raw.placement {
         None => implied(properties),
         Some((line, rules)) if rules.is_empty() => {
-            // YARN keeps the rules that it had before.
-            let why = "has no rule, so that YARN's rules depend on what was loaded before; write \
-                       rules, or remove it";
-            reading.refused(*line, SECTION, why);
+            let what = "has no rule: those of allow-undeclared-pools and user-as-default-queue \
+                        count, as at a start of YARN, which keeps the rules before if it reads \
+                        such a file later; write rules, or remove it";
+            reading.warned(*line, SECTION, what);
             implied(properties)
         }
         Some((line, rules)) => {

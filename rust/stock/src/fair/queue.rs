@@ -4,8 +4,8 @@ use super::file::{Element, Queue, Raw, under};
 use super::policy::{Policy, default_policy};
 use super::reading::{Reading, section};
 use super::value::{
-    NO_RESERVATIONS, acl, am_share, cut_note, most, most_note, resources, running_jobs, threshold,
-    timeout_ms, weight,
+    acl, am_share, cut_note, most, most_note, resources, running_jobs, threshold, timeout_ms,
+    weight,
 };
 use crate::Fault;
 use serde_json::{Map, Value, json};
@@ -20,11 +20,12 @@ struct Tree<'r> {
     holding: BTreeSet<&'r str>,
 }
 
-pub(super) fn write(
-    raw: &Raw,
+/// Writes the queues, and returns the paths at and below which YARN makes none.
+pub(super) fn write<'r>(
+    raw: &'r Raw,
     reading: &mut Reading,
     config: &mut Map<String, Value>,
-) -> Result<(), Fault> {
+) -> Result<BTreeSet<&'r str>, Fault> {
     let tree = Tree::read(raw, reading)?;
     let mut queues = Vec::new();
     for queue in &raw.queues {
@@ -36,7 +37,20 @@ pub(super) fn write(
         }
     }
     config.insert("queues".to_owned(), Value::Array(queues));
-    Ok(())
+    Ok(tree.never(raw, default_policy(&raw.top)?))
+}
+
+/// Why a queue is not made below another, and what to write.
+fn not_below(own: Policy, parent: Policy, above: &str) -> String {
+    match parent {
+        Policy::Fifo => format!("{above} is fifo, which is for leaves; write fair or drf there"),
+        _ => format!(
+            "{} may not stand below {} (Hadoop 2.7 took it); write drf at {above}, or \
+             another policy here",
+            own.order(),
+            parent.order()
+        ),
+    }
 }
 
 fn above(path: &str) -> &str {
@@ -74,43 +88,49 @@ impl<'r> Tree<'r> {
     fn check(&mut self, queue: &'r Queue, reading: &mut Reading) {
         let own = self.policy(&queue.path);
         let element = queue.elements.get("schedulingPolicy");
-        let line = element.map_or(queue.line, |element| element.line);
-        let name = element.map_or("schedulingPolicy", |element| element.name.as_str());
-        let what = under(&queue.path, name);
-        if queue.path == "root" {
-            match (own, element) {
-                (Policy::Fifo, _) => reading.refused(
-                    line,
-                    what,
-                    "YARN can create no queue in a queue with fifo; write fair or drf",
-                ),
-                (_, Some(element)) => own.note(reading, &queue.path, element),
-                (_, None) => {}
+        let above = above(&queue.path);
+        let parent = self.policies.get(above).copied();
+        let why = if self.left_out.contains(above) {
+            format!("it is below {above}, which is not made either")
+        } else if let Some(parent) = parent.filter(|parent| !parent.admits(own)) {
+            not_below(own, parent, above)
+        } else if queue.is_parent && own == Policy::Fifo && queue.path != "root" {
+            "fifo is for leaves, and this queue is for others below it; write fair or drf here"
+                .to_owned()
+        } else {
+            match element {
+                Some(element) if own == Policy::Fifo && queue.path == "root" => {
+                    let what = "no queue can be below a queue with fifo: YARN makes none, and \
+                                refuses every application; write fair or drf";
+                    reading.warned(element.line, under("root", &element.name), what);
+                }
+                Some(element) => own.note(reading, &queue.path, element),
+                None => {}
             }
             return;
-        }
-        let above = above(&queue.path);
-        let parent = self.policy(above);
-        if self.left_out.contains(above) {
-            self.left_out.insert(&queue.path);
-            let how = format!("is left out, because it is below {above}");
-            reading.approximated(queue.line, queue.path.clone(), how);
-        } else if !parent.admits(own) {
-            self.left_out.insert(&queue.path);
-            let why = format!(
-                "YARN does not create the queue, because {} may not stand below {}; write drf at \
-                 {above}, or another policy here",
-                own.order(),
-                parent.order()
-            );
-            reading.refused(line, what, why);
-        } else if queue.is_parent && own == Policy::Fifo {
-            let why = "YARN can create no queue in a queue with fifo; write fair or drf, and fifo \
-                       at the leaves";
-            reading.refused(line, what, why);
-        } else if let Some(element) = element {
-            own.note(reading, &queue.path, element);
-        }
+        };
+        self.left_out.insert(&queue.path);
+        let line = element.map_or(queue.line, |element| element.line);
+        let name = element.map_or("schedulingPolicy", |element| element.name.as_str());
+        let what = format!(
+            "queue {} does not exist, in YARN neither, and applications for it are refused: {why}",
+            queue.path
+        );
+        reading.warned(line, under(&queue.path, name), what);
+    }
+
+    /// The paths at and below which YARN makes no queue because of their policies.
+    fn never(&self, raw: &'r Raw, default: Policy) -> BTreeSet<&'r str> {
+        let left_out = self.left_out.iter().copied();
+        let mut never: BTreeSet<&str> = left_out
+            .filter(|path| !self.left_out.contains(above(path)))
+            .collect();
+        // A queue that a submission makes has the default policy.
+        let parents = raw.queues.iter().filter(|queue| queue.is_parent);
+        let parents = parents.map(|queue| queue.path.as_str()).chain(["root"]);
+        let made = parents.filter(|path| !self.left_out.contains(path));
+        never.extend(made.filter(|path| !self.policy(path).admits(default)));
+        never
     }
 
     /// The entry of one queue. The timeouts of root go to the section of all queues.
@@ -210,7 +230,7 @@ fn write_value(
         "aclAdministerApps" => ("acl_admin", acl(element)?),
         "reservation" if queue.is_parent => return Err(on_parent()),
         _ => {
-            reading.refused(line, what, NO_RESERVATIONS);
+            reading.reservation(line, what);
             return Ok(());
         }
     };

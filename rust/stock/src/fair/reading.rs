@@ -1,6 +1,6 @@
 //! What is known while a file is translated: the notes so far, and the cluster's resource types.
 
-use crate::{Note, Properties, Verdict};
+use crate::{Note, Properties, Verdict, java};
 use heddle_core::config::unknown;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use super::resource::{MEMORY, VCORES};
 pub(super) const NEVER_MS: i64 = 1_000_000_000_000;
 
 /// The resource types besides memory and vcores, if a property tells them.
-pub(super) fn other_types(properties: &Properties) -> Option<Vec<String>> {
+fn other_types(properties: &Properties) -> Option<Vec<String>> {
     let list = &properties.get("yarn.resource-types")?.value;
     let names = list.split(',').map(str::trim);
     let others = names.filter(|name| !matches!(*name, "" | MEMORY | VCORES));
@@ -23,9 +23,44 @@ pub(super) struct Reading {
     pub(super) notes: Vec<Note>,
     /// The types besides memory and vcores, if they are known.
     pub(super) others: Option<Vec<String>>,
+    /// Whether YARN's reservation system is on.
+    reservations: bool,
 }
 
 impl Reading {
+    pub(super) fn new(properties: &Properties) -> Reading {
+        let on = properties.get("yarn.resourcemanager.reservation-system.enable");
+        let on = on.and_then(|property| java::boolean(&property.value));
+        Reading {
+            notes: Vec::new(),
+            others: other_types(properties),
+            reservations: on.unwrap_or(false),
+        }
+    }
+
+    /// Notes an element of the reservation system.
+    pub(super) fn reservation(&mut self, line: u32, element: String) {
+        if self.reservations {
+            let why = "Heddle has no reservation system; switch it off \
+                       (yarn.resourcemanager.reservation-system.enable), remove this, or list it \
+                       in heddle.queues.tolerate";
+            self.refused(line, element, why);
+            return;
+        }
+        let what = match element.strip_suffix("/reservation") {
+            Some(queue) => {
+                let name = queue.rsplit('.').next().unwrap_or(queue);
+                format!(
+                    "the reservation system is off, so no application reserves in this queue; YARN \
+                     only moves its applications to {queue}.{name}-default, and here {queue} \
+                     stays a leaf"
+                )
+            }
+            None => "has no effect: the reservation system is off".to_owned(),
+        };
+        self.warned(line, element, what);
+    }
+
     pub(super) fn note(&mut self, line: u32, element: impl Into<String>, verdict: Verdict) {
         let element = element.into();
         self.notes.push(Note {
@@ -46,6 +81,15 @@ impl Reading {
         how: impl Into<String>,
     ) {
         self.note(line, element, Verdict::Approximated(how.into()));
+    }
+
+    pub(super) fn warned(
+        &mut self,
+        line: u32,
+        element: impl Into<String>,
+        what: impl Into<String>,
+    ) {
+        self.note(line, element, Verdict::Warned(what.into()));
     }
 
     pub(super) fn refused(

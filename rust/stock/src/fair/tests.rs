@@ -305,34 +305,53 @@ fn a_policy_is_an_order_at_a_leaf_and_a_comparison_at_a_parent() {
     assert_eq!(verdict(&front, "root.d/schedulingMode"), "exact");
 }
 
+/// Such a queue does not exist, and a submission must not make it.
 #[test]
-fn queues_that_yarn_does_not_create_because_of_their_policy_stop_a_start() {
-    let front = front(
+fn queues_that_yarn_does_not_make_because_of_their_policy_are_warned_of() {
+    let read = front(
         "<queue name=\"a\"><schedulingPolicy>drf</schedulingPolicy><queue name=\"b\"/></queue>
          <queue name=\"c\"><schedulingPolicy>fifo</schedulingPolicy><queue name=\"d\"/></queue>
          <queue name=\"e\"><schedulingPolicy>org.example.Mine</schedulingPolicy></queue>",
     );
-    let expected = json!([
-        {"path": "root.c", "compare": "memory", "parent": true},
-        {"path": "root.e", "order": "fair"}]);
-    assert_eq!(front.config["queues"], expected);
-    let stops = crate::refused(&front.notes, &[]);
+    let expected = json!([{"path": "root.e", "order": "fair"}]);
+    assert_eq!(read.config["queues"], expected);
+    let never = &read.config["dynamic_queues"]["never"];
+    assert_eq!(*never, json!(["root.a", "root.c"]));
+    for (element, words) in [
+        ("root.a", "queue root.a does not exist"),
+        ("root.a", "(Hadoop 2.7 took it)"),
+        ("root.a.b", "it is below root.a"),
+        ("root.c", "fifo is for leaves"),
+        ("root.c.d", "queue root.c.d does not exist"),
+    ] {
+        let said = verdict(&read, &format!("{element}/schedulingPolicy"));
+        assert!(
+            said.starts_with("warning: ") && said.contains(words),
+            "{said}"
+        );
+    }
+    let stops = crate::refused(&read.notes, &[]);
     let stops: Vec<_> = stops.iter().map(|note| note.element.as_str()).collect();
-    let expected = [
-        "root.a/schedulingPolicy",
-        "root.c/schedulingPolicy",
-        "root.d/schedulingPolicy",
-        "root.e/schedulingPolicy",
-    ];
+    assert_eq!(stops, ["root.e/schedulingPolicy"]);
+
+    let fifo = "<schedulingPolicy>fifo</schedulingPolicy>";
+    let fifo_root = front(&format!(
+        "<queue name=\"root\">{fifo}<queue name=\"a\"/></queue>"
+    ));
     assert_eq!(
-        stops,
-        [
-            expected[0],
-            expected[1],
-            "root.c.d/schedulingPolicy",
-            expected[3]
-        ]
+        fifo_root.config["queues"],
+        json!([{"path": "root", "compare": "memory"}])
     );
+    let never = |front: &Front| front.config["dynamic_queues"]["never"].clone();
+    assert_eq!(never(&fifo_root), json!(["root", "root.a"]));
+    // A submission's queue has the default policy, which may not stand below fair either.
+    let fair_root = front(
+        "<defaultQueueSchedulingPolicy>drf</defaultQueueSchedulingPolicy><queue name=\"root\">
+         <schedulingPolicy>fair</schedulingPolicy><queue name=\"a\">
+         <schedulingPolicy>fifo</schedulingPolicy></queue><queue name=\"b\"/></queue>",
+    );
+    assert_eq!(never(&fair_root), json!(["root", "root.b"]));
+    assert_eq!(queue(&fair_root, "root.a")["order"], "fifo");
     let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.policies.FifoPolicy";
     let own = format!("<schedulingPolicy>{class}</schedulingPolicy>");
     assert_eq!(leaf(&own)["order"], "fifo");
@@ -391,15 +410,78 @@ fn what_yarn_ignores_is_noted_and_what_only_heddle_lacks_stops_a_start() {
         .iter()
         .map(|note| (note.line, note.element.as_str()))
         .collect();
-    assert_eq!(
-        stops,
-        [
-            (4, "root.a/aclSubmitReservations"),
-            (4, "root.a/reservation"),
-            (5, "root.b/eue"),
-            (7, "reservation-agent"),
-        ]
+    assert_eq!(stops, [(5, "root.b/eue")]);
+}
+
+#[test]
+fn elements_of_reservations_do_nothing_unless_the_reservation_system_is_on() {
+    let inside = "<queue name=\"a\"><aclSubmitReservations>x</aclSubmitReservations>
+         <reservation/></queue>
+         <reservation-agent>x</reservation-agent>";
+    let off = front(inside);
+    assert_eq!(off.config["queues"], json!([{"path": "root.a"}]));
+    assert_eq!(crate::refused(&off.notes, &[]), Vec::<&crate::Note>::new());
+    for (element, words) in [
+        ("root.a/aclSubmitReservations", "is off"),
+        (
+            "root.a/reservation",
+            "root.a.a-default, and here root.a stays",
+        ),
+        ("reservation-agent", "is off"),
+    ] {
+        let said = verdict(&off, element);
+        assert!(
+            said.starts_with("warning: ") && said.contains(words),
+            "{said}"
+        );
+    }
+    let switch = "yarn.resourcemanager.reservation-system.enable";
+    let on = with(inside, &[(switch, "true")]);
+    let stops = crate::refused(&on.notes, &[]);
+    let stops: Vec<_> = stops.iter().map(|note| note.line).collect();
+    assert_eq!(stops, [2, 3, 4]);
+}
+
+/// YARN's parser knows no namespaces, and takes nothing before the declaration.
+#[test]
+fn files_with_which_yarn_does_not_start_are_read_with_a_warning() {
+    for text in [
+        "\n<?xml version='1.0'?><allocations><queue name='a'/></allocations>",
+        "<x:allocations xmlns:x='y'><queue name='a'/></x:allocations>",
+    ] {
+        let read = read(Some(text), &Properties::new()).expect(text);
+        assert_eq!(read.config["queues"], json!([{"path": "root.a"}]));
+        let said = verdict(&read, "allocations");
+        assert!(said.contains("does not start with"), "{text}: {said}");
+    }
+    let prefixed = read(
+        Some("<allocations xmlns:x='y'><x:queue name='a'/><queue name='b'/></allocations>"),
+        &Properties::new(),
     );
+    let queues = prefixed.expect("YARN ignores it").config["queues"].clone();
+    assert_eq!(queues, json!([{"path": "root.b"}]));
+    let weight = front("<queue name='a'><weight>Infinity</weight></queue>");
+    assert!(verdict(&weight, "root.a/weight").contains("own scheduler fails"));
+}
+
+/// A file may have elements of Hadoop 1 left; the reader of stock ignores them.
+#[test]
+fn a_file_with_a_queue_is_fairs_whatever_else_is_in_it() {
+    let old = "<userMaxJobsDefault>5</userMaxJobsDefault>";
+    for (inside, expected) in [
+        (format!("<queue name='a'/>{old}"), true),
+        (
+            format!("{old}<pool name='a'><weight>2</weight></pool>"),
+            false,
+        ),
+        (
+            "<pool name='a'><maxRunningApps>2</maxRunningApps></pool>".to_owned(),
+            true,
+        ),
+    ] {
+        let text = format!("<allocations>{inside}</allocations>");
+        assert_eq!(is_fair(&text), expected, "{text}");
+    }
 }
 
 #[test]

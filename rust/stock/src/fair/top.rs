@@ -3,9 +3,7 @@
 use super::file::{Element, Raw, under};
 use super::policy::default_policy;
 use super::reading::{NEVER_MS, Reading, section};
-use super::value::{
-    NO_RESERVATIONS, am_share, most, most_note, resources, running_jobs, threshold, timeout_ms,
-};
+use super::value::{am_share, most, most_note, resources, running_jobs, threshold, timeout_ms};
 use crate::Fault;
 use crate::ORDER;
 use serde_json::{Map, Value, json};
@@ -86,7 +84,7 @@ fn write_one(
             return Ok(());
         }
         _ => {
-            reading.refused(line, written, NO_RESERVATIONS);
+            reading.reservation(line, written.to_owned());
             return Ok(());
         }
     };

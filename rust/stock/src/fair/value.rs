@@ -6,10 +6,6 @@ use super::resource::{self, Resources};
 use crate::Fault;
 use serde_json::{Value, json};
 
-/// Why nothing about reservations is taken.
-pub(super) const NO_RESERVATIONS: &str = "Heddle has no reservation system; remove it, or list it \
-                                          in heddle.queues.tolerate";
-
 /// The largest weight that heddle.json takes.
 const WEIGHT_MAX: f64 = 1e9;
 
@@ -58,6 +54,10 @@ pub(super) fn weight(element: &Element) -> Read {
     let weight = element.number()?;
     let (cut, how) = match weight {
         weight if weight < 0.0 => (0.0, Some("counts as 0, as in YARN".to_owned())),
+        f64::INFINITY => {
+            let how = "is cut to 1000000000; YARN's own scheduler fails with it";
+            (WEIGHT_MAX, Some(how.to_owned()))
+        }
         weight if weight > WEIGHT_MAX => (WEIGHT_MAX, Some(format!("is cut to {WEIGHT_MAX}"))),
         weight => (weight, None),
     };

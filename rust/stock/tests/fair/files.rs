@@ -4,7 +4,9 @@
 //! `HEDDLE_SEEDS` is the number of files, `HEDDLE_SEED` the only one.
 
 use crate::random::{Expected, File, TYPES};
-use heddle_core::config::Config;
+use heddle_core::config::{Config, Source};
+use heddle_core::model::placement::Submission;
+use heddle_core::model::queue::Queues;
 use heddle_core::setup::{Setup, read_config};
 use heddle_stock::{Front, Verdict, fair, merge, refused};
 use serde_json::{Value, json};
@@ -84,6 +86,25 @@ fn the_engine_sees_what_a_file_says() {
             assert_eq!(queue.patience, values.patience, "{path}");
         }
         assert_eq!(config.queues.len(), file.queues.len());
+        let mut queues = Queues::new(&config);
+        for path in &file.left_out {
+            let submission = Submission {
+                user: "alice",
+                requested: Some(path),
+                ..Submission::default()
+            };
+            let names_it = config.placement[0].source == Source::Specified;
+            let (placed, never) = (queues.place(&submission), &config.dynamic_queues.never);
+            assert!(never.contains(path), "{path}");
+            assert!(
+                !names_it || placed.is_err() || !config.placement[0].create,
+                "{path}"
+            );
+            assert!(
+                queues.iter().all(|queue| queue.config.path != *path),
+                "{path}"
+            );
+        }
     });
 }
 
@@ -112,19 +133,23 @@ fn heddle_json_over_a_file_changes_what_it_names_and_nothing_else() {
 fn every_element_and_property_has_a_note_in_its_line() {
     each_file(|file| {
         let front = read(file);
-        let document = roxmltree::Document::parse(&file.text).expect("XML");
+        let blank = file.text.len() - file.text.trim_start().len();
+        let document = roxmltree::Document::parse(&file.text[blank..]).expect("XML");
         let elements = document.root_element().descendants().skip(1);
         let mut lines: Vec<u32> = elements
             .filter(|node| node.is_element() && !node.has_tag_name("user"))
-            .map(|node| document.text_pos_at(node.range().start).row)
+            .map(|node| document.text_pos_at(node.range().start).row + blank as u32)
             .collect();
         let (properties, elements): (Vec<_>, Vec<_>) = front
             .notes
             .iter()
             .partition(|note| note.element.starts_with("yarn."));
-        let mut noted: Vec<u32> = elements.iter().map(|note| note.line).collect();
+        let elements = elements.iter().filter(|note| note.element != "allocations");
+        let mut noted: Vec<u32> = elements.map(|note| note.line).collect();
         lines.sort_unstable();
         noted.sort_unstable();
+        // A queue that is not made has a second note.
+        noted.dedup();
         assert_eq!(noted, lines);
         let mut named: Vec<&String> = properties.iter().map(|note| &note.element).collect();
         named.sort();
@@ -177,6 +202,11 @@ fn the_files_differ_and_have_everything_in_them() {
         "<defaultFairSharePreemptionThreshold",
         "<queuePlacementPolicy",
         "nestedUserQueue",
+        "<reservation/>",
+        "<reservation-agent",
+        "<userMaxJobsDefault",
+        "<!-- none -->",
+        "\n\n<?xml",
     ] {
         let having = files.iter().filter(|file| file.text.contains(word)).count();
         assert!(
@@ -191,6 +221,8 @@ fn the_files_differ_and_have_everything_in_them() {
             .any(|note| matches!(note.verdict, Verdict::Approximated(_)))
     };
     assert!(files.iter().any(approximated));
+    let with_gaps = files.iter().filter(|file| !file.left_out.is_empty());
+    assert!((10..200).contains(&with_gaps.count()));
 }
 
 /// The reader of heddle.json accepts every type of the cluster, and no other.

@@ -38,6 +38,17 @@ pub(crate) struct File {
     pub(crate) properties: Properties,
     /// Every queue with an entry.
     pub(crate) queues: Vec<Expected>,
+    /// Queues that YARN does not make because of a policy, without those below another.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// The queue above one that is being written.
+#[derive(Clone, Copy)]
+struct Above<'a> {
+    path: &'a str,
+    policy: &'static str,
+    /// Whether YARN makes it.
+    made: bool,
 }
 
 /// A file that is being written.
@@ -45,6 +56,7 @@ struct Writer {
     random: Rand64,
     text: String,
     queues: Vec<Expected>,
+    left_out: Vec<String>,
     defaults: Values,
     drf: bool,
 }
@@ -56,6 +68,7 @@ impl File {
             random: Rand64::new(u128::from(seed)),
             text: String::new(),
             queues: Vec::new(),
+            left_out: Vec::new(),
             defaults: Values {
                 weight: 1.0,
                 max_running_jobs: None,
@@ -74,6 +87,7 @@ impl File {
             text: writer.text,
             properties,
             queues: writer.queues,
+            left_out: writer.left_out,
         }
     }
 }
@@ -102,11 +116,18 @@ impl Writer {
     }
 
     fn file(&mut self) {
+        let blank = self.pick(&["", "", "", "\n\n"]);
+        self.text += blank;
         self.text += "<?xml version=\"1.0\"?>\n<allocations>\n";
         self.defaults();
         let levels = 1 + self.below(3);
+        let root = Above {
+            path: "root",
+            policy: self.default_policy(),
+            made: true,
+        };
         for number in 0..self.below(5) {
-            self.queue("root", number, levels, self.drf);
+            self.queue(root, number, levels);
         }
         for name in ["alice", "bob"] {
             if self.chance(30) {
@@ -116,7 +137,9 @@ impl Writer {
                 self.text += "</user>\n";
             }
         }
-        if self.chance(50) {
+        if self.chance(10) {
+            self.text += "<queuePlacementPolicy>\n<!-- none -->\n</queuePlacementPolicy>\n";
+        } else if self.chance(50) {
             self.placement();
         }
         self.text += "</allocations>\n";
@@ -154,6 +177,16 @@ impl Writer {
                 self.element(name, &value.to_string());
             }
         }
+        // Of Hadoop 1, and of the reservation system, which is off.
+        for name in ["userMaxJobsDefault", "reservation-agent"] {
+            if self.chance(10) {
+                self.element(name, "5");
+            }
+        }
+    }
+
+    fn default_policy(&self) -> &'static str {
+        if self.drf { "drf" } else { "fair" }
     }
 
     fn am_share(&mut self) -> (f64, String) {
@@ -217,41 +250,58 @@ impl Writer {
         (most, text)
     }
 
-    fn queue(&mut self, above: &str, number: u64, levels: u64, drf_above: bool) {
-        let path = format!("{above}.q{number}");
+    fn queue(&mut self, above: Above<'_>, number: u64, levels: u64) {
+        let path = format!("{}.q{number}", above.path);
         let tag = self.pick(&["queue", "queue", "pool"]);
         let children = if levels > 1 { self.below(4) } else { 0 };
         let typed = self.chance(15);
         let kind = if typed { " type=\"parent\"" } else { "" };
         let _ = writeln!(self.text, "<{tag} name=\" q{number}\u{2003}\"{kind}>");
         let leaf = children == 0 && !typed;
-        let policy = self.policy(leaf, drf_above);
+        let policy = self.policy(leaf, above.policy);
+        let fits = match (above.policy, policy) {
+            ("fifo", _) | ("fair", "drf") => false,
+            (_, "fifo") => leaf,
+            _ => true,
+        };
+        if above.made && !fits {
+            self.left_out.push(path.clone());
+        }
         let mut values = self.defaults.clone();
         self.limits(&mut values, leaf);
         self.rest(&mut values);
-        self.queues.push(Expected {
-            path: path.clone(),
-            values,
-        });
+        if leaf && self.chance(5) {
+            self.text += "<reservation/>\n<aclListReservations>*</aclListReservations>\n";
+        }
+        let own = Above {
+            path: &path,
+            policy,
+            made: above.made && fits,
+        };
+        if own.made {
+            let path = path.clone();
+            self.queues.push(Expected { path, values });
+        }
         for number in 0..children {
-            self.queue(&path, number, levels - 1, policy == "drf");
+            self.queue(own, number, levels - 1);
         }
         let _ = writeln!(self.text, "</{tag}>");
     }
 
-    /// Writes a policy that may stand there, and returns it.
-    fn policy(&mut self, leaf: bool, drf_above: bool) -> &'static str {
-        let default = if self.drf { "drf" } else { "fair" };
+    /// Writes a policy, mostly one that may stand there, and returns it.
+    fn policy(&mut self, leaf: bool, above: &str) -> &'static str {
+        let default = self.default_policy();
         // Under fair no queue may be drf, not even by default.
-        let must = self.drf && !drf_above;
+        let must = self.drf && above != "drf" && !self.chance(5);
         if !must && self.chance(60) {
             return default;
         }
-        let choices: &[&'static str] = match (leaf, drf_above) {
-            (true, true) => &["fair", "drf", "fifo"],
-            (true, false) => &["fair", "fifo"],
-            (false, true) => &["fair", "drf"],
-            (false, false) => &["fair"],
+        let choices: &[&'static str] = match (leaf, above) {
+            _ if self.chance(5) => &["fair", "drf", "fifo"],
+            (true, "drf") => &["fair", "drf", "fifo"],
+            (true, _) => &["fair", "fifo"],
+            (false, "drf") => &["fair", "drf"],
+            (false, _) => &["fair"],
         };
         let policy = self.pick(choices);
         let name = self.pick(&["schedulingPolicy", "schedulingMode"]);

@@ -81,9 +81,17 @@ fn wrong_rules_of_placement_are_faults() {
             "{rules}: {said}"
         );
     }
-    assert!(fault("<queuePlacementPolicy/>").contains("is empty"));
-    let blank = front("<queuePlacementPolicy> </queuePlacementPolicy>");
-    assert!(verdict(&blank, "queuePlacementPolicy").starts_with("refused: has no rule"));
+    for empty in ["", "<!-- no rule -->"] {
+        let list = format!("<queuePlacementPolicy>{empty}</queuePlacementPolicy>");
+        assert!(fault(&list).contains("is empty"), "{list}");
+    }
+    for blank in [" ", "\n<!-- no rule -->\n"] {
+        let blank = front(&format!(
+            "<queuePlacementPolicy>{blank}</queuePlacementPolicy>"
+        ));
+        assert!(verdict(&blank, "queuePlacementPolicy").starts_with("warning: has no rule"));
+        assert_eq!(blank.config["placement"], front("").config["placement"]);
+    }
 }
 
 /// The table of docs/develop/stock-fair.md, section 5.2.

@@ -65,7 +65,6 @@ public class SlsTest {
     conf.set(YarnConfiguration.RM_SCHEDULER, SLSHeddleScheduler.class.getName());
     conf.set("heddle.queues.from", "fair");
     conf.set("yarn.scheduler.fair.allocation.file", sample("fair-scheduler.xml"));
-    conf.set("heddle.queues.tolerate", "reservation,schedulingMode");
     // No DNS knows the simulated nodes.
     conf.setBoolean("hadoop.security.token.service.use_ip", false);
     SecurityUtil.setConfiguration(conf);

@@ -193,11 +193,12 @@ public class FairFileTest {
 
   @Test
   public void whatCannotBeDoneStopsAStartUnlessItIsTolerated() throws Exception {
-    write(path, "<allocations>\n<queue name='a'>\n<reservation/></queue></allocations>", T0);
-    expectRefused(conf(path.toString(), "{}"), path.toString(), "line 3", "reservation",
+    write(path, "<allocations>\n<queue name='a'>\n"
+        + "<schedulingPolicy>org.example.Mine</schedulingPolicy></queue></allocations>", T0);
+    expectRefused(conf(path.toString(), "{}"), path.toString(), "line 3", "schedulingPolicy",
         "heddle.queues.tolerate");
     Configuration conf = conf(path.toString(), "{}");
-    conf.set("heddle.queues.tolerate", "weight, reservation");
+    conf.set("heddle.queues.tolerate", "weight, schedulingPolicy");
     try (TestCluster cluster = cluster(conf)) {
       assertNotNull(weight(cluster, "root.a"));
     }

@@ -143,6 +143,13 @@ impl Queues {
                 ));
             }
         }
+        if let Some(leaf) = self.get(id).filter(|queue| queue.takes_nothing()) {
+            return Err(format!(
+                "queue {} may use no memory or no vcores (max_share is 0), so that no application \
+                 starts there; name another",
+                leaf.config.path
+            ));
+        }
         let max = self.max_jobs_of_user(id);
         let running = user.map_or(0, |user| self.running_of(id, user));
         match max.filter(|max| running >= *max) {

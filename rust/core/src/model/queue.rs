@@ -99,6 +99,13 @@ impl Queue {
         self.is_leaf() && self.parent.is_some()
     }
 
+    /// Whether it is a leaf whose limit is written as 0 for a type that every ApplicationMaster
+    /// asks for. A part of the cluster may come to 0 for a while; that counts for nothing here.
+    pub(super) fn takes_nothing(&self) -> bool {
+        let basic = &self.config.max_share.0[..2];
+        self.parent.is_some() && self.is_leaf() && basic.contains(&Amount::Whole(0))
+    }
+
     /// How many jobs may run in it or below it at once.
     pub fn max_running_jobs(&self) -> Option<u32> {
         let default = self.pool_max_jobs.filter(|_| self.is_for_jobs());

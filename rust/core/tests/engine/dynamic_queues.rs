@@ -227,3 +227,38 @@ fn a_report_comes_in_pages_that_are_the_whole() {
     }
     assert_eq!(Value::Array(pages), whole["queues"]);
 }
+
+/// As YARN's Fair Scheduler, where a policy may not stand below another.
+#[test]
+fn no_submission_makes_a_queue_where_none_may_be() {
+    let mut config = config("fair", 100);
+    config["dynamic_queues"]["never"] = json!(["root.d", "root.kept"]);
+    let mut host = Host::new(config);
+    for queue in ["root.d", "root.d.e", "root.kept.e"] {
+        let refusal = place(&mut host, "alice", queue).expect_err(queue);
+        assert!(refusal.contains("dynamic_queues.never"), "{refusal}");
+    }
+    place(&mut host, "alice", "root.kept").expect("it is configured");
+    place(&mut host, "alice", "root.dd").expect("another name");
+}
+
+/// By such a maximum sites close a queue. One in percent may come to 0 only for now.
+#[test]
+fn a_queue_with_a_maximum_of_0_takes_no_submission() {
+    let mut host = Host::new(json!({
+        "queues": [
+            {"path": "root.closed", "max_share": {"memory-mb": 0, "vcores": 0}},
+            {"path": "root.no_vcores", "max_share": {"vcores": 0}},
+            {"path": "root.part", "max_share": "1%"},
+            {"path": "root.above", "max_share": {"memory-mb": 0}, "max_child_share": "0%"},
+            {"path": "root.above.below"}],
+        "dynamic_queues": {"expire_ms": EXPIRE_MS},
+    }));
+    for queue in ["root.closed", "root.no_vcores"] {
+        let refusal = place(&mut host, "alice", queue).expect_err(queue);
+        assert!(refusal.contains("max_share is 0"), "{refusal}");
+    }
+    for queue in ["root.part", "root.above.below", "root.above.new"] {
+        place(&mut host, "alice", queue).expect(queue);
+    }
+}

@@ -81,7 +81,7 @@ impl<'a> Created<'_, 'a> {
     }
 
     /// How many levels may be made below the queue.
-    fn depth(&self, source: &mut Source<'a>) -> Result<i32, Fault> {
+    pub(super) fn depth(&self, source: &mut Source<'a>) -> Result<i32, Fault> {
         let key = format!("{V2}maximum-queue-depth");
         let own = source.of(self.queue, &key);
         let Some(setting) = own.or(source.system(&key)) else {
@@ -165,7 +165,7 @@ impl<'a> Created<'_, 'a> {
     /// The templates of a queue `level` levels below this one, in the order in which they count:
     /// those for its kind, then those for both kinds. Each begins with the queue's own, followed by
     /// those of paths with ever more wildcards at the end.
-    fn templates(
+    pub(super) fn templates(
         &self,
         source: &mut Source<'a>,
         level: usize,

@@ -3,7 +3,7 @@
 use super::setting::Setting;
 use super::source::Source;
 use super::tree::Creates;
-use crate::Fault;
+use crate::{Fault, java};
 use serde_json::{Map, Value as Json, json};
 
 /// Defaults of queues.
@@ -26,14 +26,10 @@ pub(super) fn read(
     config: &mut Map<String, Json>,
 ) -> Result<Defaults, Fault> {
     let am = source.system("maximum-am-resource-percent");
+    let percent = source.system("minimum-user-limit-percent");
     let defaults = Defaults {
         am_percent: am_percent(source, am)?.unwrap_or(0.1),
-        user_limit_percent: number(
-            source,
-            "minimum-user-limit-percent",
-            user_limit_percent,
-            100.0,
-        )?,
+        user_limit_percent: user_limit_percent(source, percent)?.unwrap_or(100.0),
         user_limit_factor: number(source, "user-limit-factor", user_limit_factor, 1.0)?,
         applications: match source.system("maximum-applications") {
             Some(setting) => at_least(setting, 0)?,
@@ -70,7 +66,8 @@ fn read_users(source: &mut Source<'_>, config: &mut Map<String, Json>) -> Result
         let user = rest.strip_suffix("max-parallel-apps");
         let user = user.map(|user| user.strip_suffix('.').ok_or(user));
         let most = match user {
-            Some(Ok(_) | Err("")) => parallel(setting)?,
+            Some(Ok(_)) => named_parallel(source, setting)?,
+            Some(Err("")) => parallel(setting)?,
             _ => {
                 source.approximate(
                     setting,
@@ -118,6 +115,19 @@ pub(super) fn parallel(setting: Setting<'_>) -> Result<Option<i32>, Fault> {
     Ok(Some(most).filter(|most| *most != i32::MAX))
 }
 
+/// `max-parallel-apps` of a queue or of one user, where stock takes digits alone.
+pub(super) fn named_parallel<'a>(
+    source: &mut Source<'a>,
+    setting: Setting<'a>,
+) -> Result<Option<i32>, Fault> {
+    if java::int(setting.value).is_none() {
+        let what = "stock does not start with blanks or hexadecimal digits here; write the number \
+                    alone";
+        source.warn(setting, what);
+    }
+    parallel(setting)
+}
+
 pub(super) fn at_least(setting: Setting<'_>, least: i32) -> Result<i32, Fault> {
     let number = setting.whole()?;
     match number >= least {
@@ -134,19 +144,32 @@ pub(super) fn am_percent<'a>(
     let Some(setting) = setting else {
         return Ok(None);
     };
-    let part = setting.number_within(0.0, 1e6)?;
-    if part > 1.0 {
+    let part = setting.number_within(-1e6, 1e6)?;
+    if part < 0.0 {
+        let how = "counts as 0: one application at a time, as in stock";
+        source.approximate(setting, how);
+    } else if part > 1.0 {
         source.approximate(
             setting,
             "is a fraction: more than 1 counts as 1, the whole queue",
         );
     }
-    Ok(Some(super::amount::decimal(part.min(1.0))))
+    Ok(Some(super::amount::decimal(part.clamp(0.0, 1.0))))
 }
 
 /// `minimum-user-limit-percent`.
-pub(super) fn user_limit_percent(setting: Setting<'_>) -> Result<f32, Fault> {
-    setting.number_within(0.0, 100.0)
+pub(super) fn user_limit_percent<'a>(
+    source: &mut Source<'a>,
+    setting: Option<Setting<'a>>,
+) -> Result<Option<f32>, Fault> {
+    let Some(setting) = setting else {
+        return Ok(None);
+    };
+    let percent = setting.number_within(0.0, 1e6)?;
+    if percent > 100.0 {
+        source.approximate(setting, "more than 100 counts as 100: one user at a time");
+    }
+    Ok(Some(percent.min(100.0)))
 }
 
 /// `user-limit-factor`; -1 for none.

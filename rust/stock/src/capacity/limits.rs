@@ -18,7 +18,7 @@ pub(super) fn write_queue(
     sheet: &mut Map<String, Json>,
 ) -> Result<(), Fault> {
     if let Some(setting) = source.of(queue, "max-parallel-apps") {
-        let most = defaults::parallel(setting)?;
+        let most = defaults::named_parallel(source, setting)?;
         // Written even without a limit: it goes over the default of all queues.
         sheet.insert(
             "max_running_jobs".to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn write_leaf(
     let am = defaults::am_percent(source, am)?.unwrap_or(defaults.am_percent);
     sheet.insert("max_am_share".to_owned(), json!(am));
     let percent = source.of(queue, "minimum-user-limit-percent");
-    let percent = percent.map(defaults::user_limit_percent).transpose()?;
+    let percent = defaults::user_limit_percent(source, percent)?;
     let percent = percent.unwrap_or(defaults.user_limit_percent);
     sheet.insert("user_limit_percent".to_owned(), json!(decimal(percent)));
     let factor = source.of(queue, "user-limit-factor");

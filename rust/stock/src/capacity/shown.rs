@@ -3,7 +3,10 @@
 
 use super::access::Lifetime;
 use super::amount::{Amount, Value, decimal, parts};
+use super::created::Created;
 use super::defaults::{self, Defaults};
+use super::limits::Largest;
+use super::setting::number;
 use super::sizes::{Size, Sizes};
 use super::source::Source;
 use super::system;
@@ -98,13 +101,13 @@ impl<'a> Shown<'a> {
         put("labels", json!(labels.unwrap_or_else(|| vec!["*"])));
         put("preemption_disabled", json!(!self.monitors || disabled));
         put("intra_queue_disabled", json!(!self.intra_queue || intra));
-        let mut number = |name| source.of(queue, name).map(|setting| setting.whole());
-        put("priority", json!(number("priority").transpose()?));
+        let mut whole = |name| source.of(queue, name).map(|setting| setting.whole());
+        put("priority", json!(whole("priority").transpose()?));
         for (key, name) in [
             ("default_priority", "default-application-priority"),
             ("max_jobs", "maximum-applications"),
         ] {
-            put(key, json!(of_leaf(leaf, number(name).transpose())?));
+            put(key, json!(of_leaf(leaf, whole(name).transpose())?));
         }
         let parallel = source.of(queue, "max-parallel-apps");
         let parallel = parallel.map(defaults::parallel).transpose()?;
@@ -117,15 +120,47 @@ impl<'a> Shown<'a> {
         let am = of_leaf(leaf, defaults::am_percent(source, am))?;
         put("max_am", json!(am.unwrap_or(self.defaults.am_percent)));
         let percent = source.of(queue, "minimum-user-limit-percent");
-        let percent = of_leaf(leaf, percent.map(defaults::user_limit_percent).transpose())?;
+        let percent = of_leaf(leaf, defaults::user_limit_percent(source, percent))?;
         let percent = percent.unwrap_or(self.defaults.user_limit_percent);
         put("user_limit", json!(decimal(percent)));
         let factor = source.of(queue, "user-limit-factor");
         let factor = of_leaf(leaf, factor.map(defaults::user_limit_factor).transpose())?;
         let factor = factor.unwrap_or(self.defaults.user_limit_factor);
         put("user_limit_factor", json!(decimal(factor)));
+        if let Some(weight) = source.of(0, "capacity").filter(|_| queue == 0) {
+            let weight = weight.value.trim().strip_suffix('w');
+            let weight = weight.and_then(|weight| number(weight.trim()));
+            settings.insert("root_weight".to_owned(), json!(weight));
+        }
         created(source, queue, &mut settings);
+        if source.tree.queues[queue].creates == Creates::Levels {
+            settings.insert("made".to_owned(), self.made(source, queue)?);
+        }
         Ok(Json::Object(settings))
+    }
+
+    /// The capacity that templates give to leaves and parents of each level below a queue.
+    fn made(&self, source: &mut Source<'a>, queue: usize) -> Result<Json, Fault> {
+        let cluster = Largest::new();
+        let created = Created {
+            queue,
+            sizes: &self.sizes,
+            cluster: &cluster,
+            defaults: &self.defaults,
+        };
+        let mut levels = Vec::new();
+        for level in 0..created.depth(source)? as usize {
+            let mut capacities = Map::new();
+            for (key, kind) in [("leaf", "leaf-template."), ("parent", "parent-template.")] {
+                let templates = created.templates(source, level, kind)?;
+                let capacity = source.in_templates(templates, |source| {
+                    source.of(queue, "capacity").map(|setting| setting.value)
+                });
+                capacities.insert(key.to_owned(), json!(capacity));
+            }
+            levels.push(Json::Object(capacities));
+        }
+        Ok(Json::Array(levels))
     }
 
     /// The capacity and the maximum: each as `percent`, `weight` or `parts`, and as stock's vector.

@@ -96,6 +96,12 @@ impl<'a> Sizes<'a> {
             return Ok(());
         }
         let mut size = Size::default();
+        for setting in [capacity, maximum].into_iter().flatten() {
+            if self.notation.legacy && has_padded_amount(setting.value) {
+                let what = "stock does not start with blanks around an amount; write name=amount";
+                source.warn(setting, what);
+            }
+        }
         if let Some(setting) = capacity {
             let read = self.notation.capacity(setting)?;
             size.capacity = Some((note_unknown(source, read, setting), setting));
@@ -423,6 +429,15 @@ fn note_unknown<'a>(source: &mut Source<'a>, read: Read, setting: Setting<'a>) -
         source.approximate(setting, how);
     }
     read.amount
+}
+
+/// Whether blanks stand around an amount in brackets.
+fn has_padded_amount(text: &str) -> bool {
+    let inside = text.trim().strip_prefix('[');
+    let inside = inside.and_then(|text| text.strip_suffix(']'));
+    let pairs = inside.unwrap_or_default().trim().split(',');
+    let mut amounts = pairs.filter_map(|pair| pair.split_once('='));
+    amounts.any(|(_, amount)| amount != amount.trim())
 }
 
 /// A fault at a property; without one, in the line that names the queue's children.

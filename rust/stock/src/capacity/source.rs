@@ -149,6 +149,10 @@ impl<'a> Source<'a> {
         self.say(setting, Verdict::Approximated(how.into()));
     }
 
+    pub(super) fn warn(&mut self, setting: Setting<'a>, what: impl Into<String>) {
+        self.say(setting, Verdict::Warned(what.into()));
+    }
+
     pub(super) fn refuse(&mut self, setting: Setting<'a>, why: impl Into<String>) {
         self.say(setting, Verdict::Refused(why.into()));
     }
@@ -172,7 +176,7 @@ impl<'a> Source<'a> {
             (Verdict::Approximated(before), Verdict::Approximated(how)) => {
                 Verdict::Approximated(format!("{before}; {how}"))
             }
-            (Verdict::Refused(before), _) => Verdict::Refused(before.clone()),
+            (Verdict::Refused(_), _) | (Verdict::Warned(_), Verdict::Approximated(_)) => return,
             (_, verdict) => verdict,
         };
         *said = joined;

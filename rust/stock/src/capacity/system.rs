@@ -97,6 +97,14 @@ pub(super) fn read_calculator(source: &mut Source<'_>) -> Result<bool, Fault> {
     let dominant = match setting.map(|setting| (setting, setting.value.trim())) {
         None => false,
         Some((setting, class)) => match class.rsplit('.').next() {
+            Some("DefaultResourceCalculator" | "DominantResourceCalculator")
+                if !class.contains('.') =>
+            {
+                let what = "stock does not start with a class without its package; write \
+                            org.apache.hadoop.yarn.util.resource before it";
+                source.warn(setting, what);
+                class == "DominantResourceCalculator"
+            }
             Some("DefaultResourceCalculator") => false,
             Some("DominantResourceCalculator") => true,
             _ => {

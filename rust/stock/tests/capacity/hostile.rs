@@ -91,7 +91,9 @@ const WHOLES: &[&str] = &[
 #[test]
 fn numbers_out_of_range_are_refused() {
     for &name in NAMES {
-        for &number in NUMBERS {
+        // A negative part for ApplicationMasters counts as 0.
+        let counts = |number: &&&str| **number == "-5" && name.ends_with("am-resource-percent");
+        for &number in NUMBERS.iter().filter(|number| !counts(number)) {
             let fault = fault(&[
                 ("root.queues", "a"),
                 (

@@ -522,3 +522,54 @@ fn a_calculator_of_memory_alone_takes_no_further_types() {
     assert_eq!(min.as_object().map(|min| min.len()), Some(3));
     assert!(read(&properties(&with(&[types, dominant]))).is_ok());
 }
+
+/// Values that stock starts with, and what they come to.
+#[test]
+fn values_beyond_their_range_count_as_in_stock_where_stock_starts() {
+    let read = front(&[
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "50"),
+        ("root.b.capacity", "50"),
+        ("maximum-am-resource-percent", "-1"),
+        ("root.b.maximum-am-resource-percent", "-0.5"),
+        ("root.b.minimum-user-limit-percent", "101"),
+    ]);
+    for path in ["root.a", "root.b"] {
+        assert_eq!(queue(&read, path)["max_am_share"], 0.0, "{path}");
+    }
+    assert_eq!(queue(&read, "root.b")["user_limit_percent"], 100.0);
+    for (name, words) in [
+        ("maximum-am-resource-percent", "one application at a time"),
+        ("root.b.maximum-am-resource-percent", "counts as 0"),
+        ("root.b.minimum-user-limit-percent", "counts as 100"),
+    ] {
+        let Verdict::Approximated(how) = verdict(&read, name) else {
+            panic!("{name}");
+        };
+        assert!(how.contains(words), "{how}");
+    }
+}
+
+/// The way back to stock is closed.
+#[test]
+fn values_with_which_stock_does_not_start_are_warned_of() {
+    let read = front(&[
+        ("root.queues", "a"),
+        ("root.a.capacity", "[memory = 16384]"),
+        ("root.a.max-parallel-apps", " 5 "),
+        ("user.alice.max-parallel-apps", "0x5"),
+        ("resource-calculator", "DominantResourceCalculator"),
+    ]);
+    assert_eq!(queue(&read, "root.a")["max_running_jobs"], 5);
+    for name in [
+        "root.a.capacity",
+        "root.a.max-parallel-apps",
+        "user.alice.max-parallel-apps",
+        "resource-calculator",
+    ] {
+        let Verdict::Warned(what) = verdict(&read, name) else {
+            panic!("{name}");
+        };
+        assert!(what.starts_with("stock does not start"), "{what}");
+    }
+}

@@ -138,13 +138,13 @@ impl File {
     fn further(&mut self) {
         for (key, values) in [
             ("maximum-applications", ["10000", "17", "0"]),
-            ("maximum-am-resource-percent", ["0.1", "1", "0.5f"]),
+            ("maximum-am-resource-percent", ["0.1", "-1", "0.5f"]),
             (
                 "resource-calculator",
                 [
                     "a.DefaultResourceCalculator",
                     "a.DominantResourceCalculator",
-                    "x.DefaultResourceCalculator",
+                    "DefaultResourceCalculator",
                 ],
             ),
             ("node-locality-delay", ["-1", "0", "40"]),
@@ -170,9 +170,9 @@ impl File {
         for queue in self.queues.clone() {
             for (key, values) in [
                 ("user-limit-factor", ["1", "-1", "0.5"]),
-                ("minimum-user-limit-percent", ["100", "25", "33.3"]),
+                ("minimum-user-limit-percent", ["101", "25", "33.3"]),
                 ("maximum-applications", ["-1", "5", "0"]),
-                ("max-parallel-apps", ["3", "-7", "1000000"]),
+                ("max-parallel-apps", [" 3 ", "-7", "1000000"]),
                 ("state", ["STOPPED", "stopped", "Stopped"]),
                 ("priority", ["1", "-1", "7"]),
                 ("disable_preemption", ["true", "false", "TRUE"]),

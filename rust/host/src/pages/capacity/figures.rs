@@ -77,13 +77,15 @@ fn root(snapshot: &Snapshot, settings: Value, cluster: &[i64]) -> Figures {
         true => none,
         false => cluster.to_vec(),
     };
+    let weight = number(&settings["root_weight"]).unwrap_or(-1.0);
     Figures {
         settings,
         capacity: 1.0,
         maximum: 1.0,
         absolute: 1.0,
         absolute_maximum: 1.0,
-        weight: -1.0,
+        weight,
+        normalized: if weight > 0.0 { 1.0 } else { 0.0 },
         configured: [configured.clone(), configured],
         effective: [cluster.to_vec(), cluster.to_vec()],
         ..Figures::default()

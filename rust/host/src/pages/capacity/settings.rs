@@ -20,20 +20,18 @@ pub(super) fn settings(snapshot: &Snapshot, at: usize, above: &Value) -> Value {
 fn created(snapshot: &Snapshot, at: usize, above: &Value) -> Value {
     let leaf = snapshot.queues[at].1;
     let legacy = above["creates"] == "legacy";
-    let templates: &[&str] = match (legacy, leaf) {
-        (true, _) => &["leaf_template"],
-        (false, true) => &["template_leaf", "template_all"],
-        (false, false) => &["template_parent", "template_all"],
+    let kind = if leaf { "leaf" } else { "parent" };
+    let mut entries = above["leaf_template"].as_array().into_iter().flatten();
+    let capacity = match legacy {
+        false => above["made"][0][kind].as_str(),
+        true => entries.find_map(|entry| {
+            let name = entry[0].as_str()?;
+            let name = name.strip_prefix(LEGACY).unwrap_or(name);
+            // A label's capacity, `accessible-node-labels.NAME.capacity`, is another setting.
+            (name == "capacity").then(|| entry[1].as_str()).flatten()
+        }),
     };
-    let mut entries = templates
-        .iter()
-        .flat_map(|key| above[*key].as_array().into_iter().flatten());
-    let capacity = entries.find_map(|entry| {
-        let name = entry[0].as_str()?;
-        let name = name.strip_prefix(LEGACY).unwrap_or(name);
-        // A label's capacity, `accessible-node-labels.NAME.capacity`, is another setting.
-        (name == "capacity").then(|| entry[1].as_str()).flatten()
-    });
+    let below = above["made"].as_array().and_then(|made| made.get(1..));
     let text = capacity.unwrap_or(if legacy { "0" } else { "1w" }).trim();
     let (key, number, unit) = match text.strip_suffix('w') {
         Some(weight) => ("weight", weight.trim().parse::<f64>(), "w"),
@@ -49,9 +47,7 @@ fn created(snapshot: &Snapshot, at: usize, above: &Value) -> Value {
         "maximum": null,
         "created": if legacy { "dynamicLegacy" } else { "dynamicFlexible" },
         "creates": if leaf || legacy { "off" } else { "flexible" },
-        "template_all": above["template_all"],
-        "template_leaf": above["template_leaf"],
-        "template_parent": above["template_parent"],
+        "made": below,
         "labels": above["labels"],
         "preemption_disabled": above["preemption_disabled"],
         "intra_queue_disabled": above["intra_queue_disabled"],

@@ -184,6 +184,40 @@ fn weights_are_parts_of_all_siblings_and_templates_make_more() {
     assert_eq!(made["creationMethod"], "dynamicFlexible");
 }
 
+/// A template holds one level down, and further by `*` alone. Root has the weight that is written.
+#[test]
+fn a_template_gives_its_weight_to_its_own_level() {
+    const LEAF: &str = "auto-queue-creation-v2.leaf-template.capacity";
+    let [own, further] = ["root", "root.*"].map(|path| format!("{path}.{LEAF}"));
+    let queues = [
+        queue("root", false, json!({})),
+        queue("root.a", true, json!({})),
+        queue("root.new", false, json!({})),
+        queue("root.x", true, json!({})),
+        queue("root.new.deep", true, json!({})),
+    ];
+    for (stars, deep) in [(None, 1.0), (Some((further.as_str(), "5w")), 5.0)] {
+        let mut file = vec![
+            ("root.queues", "a"),
+            ("root.capacity", "1w"),
+            ("root.a.capacity", "1w"),
+            ("root.auto-queue-creation-v2.enabled", "true"),
+            (own.as_str(), "4w"),
+        ];
+        file.extend(stars);
+        let info = answered(&file, true, &queues);
+        assert_eq!(info["weight"], 1.0);
+        let below = info["queues"]["queue"].as_array().expect("a list");
+        let of = |name: &str| {
+            let found = below.iter().find(|queue| queue["queueName"] == name);
+            found.expect(name)
+        };
+        assert_eq!(of("x")["weight"], 4.0);
+        assert_eq!(of("new")["weight"], 1.0);
+        assert_eq!(of("new")["queues"]["queue"][0]["weight"], deep);
+    }
+}
+
 /// By its name it comes before the capacity that is meant.
 #[test]
 fn a_labels_capacity_in_a_template_is_not_the_queues() {

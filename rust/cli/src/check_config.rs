@@ -109,6 +109,12 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
             Err(fault) => faults.push(fault),
         }
     }
+    if sorted.stock.is_empty()
+        && sorted.site_files > 0
+        && let Err(fault) = stock::check_containers(&sorted.site)
+    {
+        faults.push(fault);
+    }
     for line in &lines {
         match line.stops {
             true => faults.push(line.text.clone()),
@@ -121,16 +127,7 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
         report = environment::check(&sorted.site);
         faults.append(&mut report.faults);
     }
-    if !sorted.site.authenticates() {
-        for file in &sorted.trusting {
-            eprintln!(
-                "{file}: key `api.trust_web_user`: true, and no site file sets \
-                 {AUTHENTICATION} to anything but `simple`: a caller becomes any user, \
-                 administrators as well, with `?user.name=NAME`; expected kerberos there, or \
-                 false here (a warning)"
-            );
-        }
-    }
+    warn_of_trust(&sorted);
     let files = arguments.files.len();
     if arguments.json {
         let found = json!({
@@ -149,6 +146,20 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
     match faults.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
+    }
+}
+
+/// Warns of files that trust the web server's user where any caller may name any user.
+fn warn_of_trust(sorted: &Sorted<'_>) {
+    if !sorted.site.authenticates() {
+        for file in &sorted.trusting {
+            eprintln!(
+                "{file}: key `api.trust_web_user`: true, and no site file sets \
+                 {AUTHENTICATION} to anything but `simple`: a caller becomes any user, \
+                 administrators as well, with `?user.name=NAME`; expected kerberos there, or \
+                 false here (a warning)"
+            );
+        }
     }
 }
 

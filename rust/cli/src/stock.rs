@@ -5,7 +5,7 @@ use crate::clean::clean;
 use crate::site::Site;
 use heddle_core::config::Fault;
 use heddle_core::setup::read_config;
-use heddle_stock::{Note, Properties, Property, Verdict, capacity, fair, refused, site};
+use heddle_stock::{Note, Properties, Property, Verdict, bounds, capacity, fair, refused, site};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -126,6 +126,19 @@ pub(crate) fn check(config: &Value, site: &Site, resource_types: &[String]) -> R
     }
     let read = read_config(config, &types);
     read.map(drop).map_err(|error| format!(": {error}"))
+}
+
+/// Checks the cluster's smallest and largest container. With a stock file its reader does so.
+///
+/// # Errors
+/// The fault, after the file and line of its property.
+pub(crate) fn check_containers(site: &Site) -> Result<(), String> {
+    let checked = bounds::check(&properties(site, &[]), 0);
+    checked.map_err(|fault| {
+        let name = fault.problem.split(": ").next().unwrap_or_default();
+        let at = site.at(name).unwrap_or("yarn-site.xml");
+        format!("{at}: {}", fault.problem)
+    })
 }
 
 /// Formats a fault to follow the name of its file.

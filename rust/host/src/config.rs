@@ -6,6 +6,7 @@ mod stock;
 
 use heddle_core::config::parse_json;
 use heddle_core::setup::read_config;
+use heddle_stock::{Property, bounds};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,9 @@ pub(crate) struct Found {
     /// Where queues come from: the value of `heddle.queues.from`.
     from: String,
     stock: Option<Stock>,
+    /// The cluster's smallest and largest container: properties that are set.
+    #[serde(default)]
+    containers: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -79,7 +83,10 @@ fn merged(found: &Found) -> Result<Value, String> {
     };
     let allocations = allocations_file(found, &own);
     let under = match (found.from.as_str(), &found.stock) {
-        ("heddle", _) => None,
+        ("heddle", _) => {
+            check_containers(&found.containers)?;
+            None
+        }
         ("fair", Some(stock)) => Some(stock::under(true, stock, &own)?),
         ("capacity", Some(stock)) => Some(stock::under(false, stock, &own)?),
         (other, _) => {
@@ -109,6 +116,19 @@ fn merged(found: &Found) -> Result<Value, String> {
         "log": log,
         "allocations_file": allocations,
     }))
+}
+
+/// Refuses containers that no cluster can grant. A stock file is read with its own check.
+fn check_containers(set: &BTreeMap<String, String>) -> Result<(), String> {
+    let property = |(name, value): (&String, &String)| {
+        let value = value.clone();
+        (name.clone(), Property { value, line: 0 })
+    };
+    let properties = set.iter().map(property).collect();
+    let fault = bounds::check(&properties, 0).err();
+    fault.map_or(Ok(()), |fault| {
+        Err(format!("yarn-site.xml: {}", fault.problem))
+    })
 }
 
 /// A configuration that the engine is to check, as [`read`] answered it.
@@ -262,6 +282,14 @@ mod tests {
         assert!(
             from.contains("expected heddle, fair or capacity, found fare"),
             "{from}"
+        );
+        let containers = wrong(answer(json!({
+            "json": null, "allocations": null, "from": "heddle",
+            "containers": {"yarn.scheduler.minimum-allocation-mb": "9000"}
+        })));
+        assert!(
+            containers.contains("is 9000") && containers.contains("is 8192"),
+            "{containers}"
         );
     }
 }

@@ -43,6 +43,7 @@ use source::Source;
 /// # Errors
 /// The first fault, with its line. Nothing of such a file may be used.
 pub fn read(properties: &Properties) -> Result<Front, Fault> {
+    crate::bounds::check(properties, 1)?;
     let mut source = Source::new(properties)?;
     let mut config = Map::new();
     let policy = json!({ "share": "capacity", "order": ORDER, "place": "delay" });

@@ -43,6 +43,7 @@ const DYNAMIC_QUEUES_MAX: u32 = 10_000;
 /// The first fault of the file, with its line. Nothing of such a file may be used. A wrong property
 /// is a refused note, because its line is one of another file.
 pub fn read(text: Option<&str>, properties: &Properties) -> Result<Front, Fault> {
+    crate::bounds::check(properties, 0)?;
     let mut reading = Reading::new(properties);
     let raw = match text {
         Some(text) => {

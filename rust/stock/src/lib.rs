@@ -5,6 +5,7 @@
 //! host that reads a stock file directly hands the same value to the engine. Each element and each
 //! property of a file gets a [`Note`].
 
+pub mod bounds;
 pub mod capacity;
 pub mod fair;
 mod java;

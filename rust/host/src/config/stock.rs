@@ -220,11 +220,8 @@ mod tests {
         let read = fair(Some(text), "").expect("YARN starts with it");
         let warned = read.log.iter().filter(|(level, _)| *level == WARN);
         let lines: Vec<&String> = warned.map(|(_, line)| line).collect();
-        assert!(
-            lines[1].contains("queue root.a does not exist"),
-            "{lines:?}"
-        );
-        assert_eq!(lines.len(), 2, "{lines:?}");
+        let names = |line: &&String| line.contains("queue root.a does not exist");
+        assert!(lines.len() == 2 && lines.iter().any(names), "{lines:?}");
     }
 
     #[test]

@@ -150,11 +150,7 @@ pub(super) fn read_largest(source: &mut Source<'_>) -> Result<Largest, Fault> {
     for (key, name) in [("mb", "memory-mb"), ("vcores", "vcores")] {
         let setting = source.outside(&format!("yarn.scheduler.maximum-allocation-{key}"));
         if let Some(setting) = setting {
-            let most = setting.long()?;
-            if most <= 0 {
-                return Err(setting.expected("more than 0"));
-            }
-            largest.insert(name.to_owned(), most);
+            largest.insert(name.to_owned(), setting.long()?);
         }
     }
     Ok(largest)

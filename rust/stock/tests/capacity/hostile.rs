@@ -146,7 +146,7 @@ fn a_largest_container_of_any_size_is_one() {
     all.extend([(MEMORY, "-5"), ("root.a.maximum-allocation-vcores", "1")]);
     let fault = fault(&all);
     assert!(
-        fault.line == 3 && fault.problem.contains("more than 0"),
+        fault.line == 3 && fault.problem.contains("at least 1"),
         "{fault}"
     );
 }

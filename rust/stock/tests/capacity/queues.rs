@@ -573,3 +573,15 @@ fn values_with_which_stock_does_not_start_are_warned_of() {
         assert!(what.starts_with("stock does not start"), "{what}");
     }
 }
+
+#[test]
+fn containers_that_no_cluster_grants_are_a_fault_with_both_values() {
+    let smallest = "yarn.scheduler.minimum-allocation-mb";
+    let fault = fault(&[
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        (smallest, "0"),
+    ]);
+    assert_eq!(fault.line, 3);
+    assert!(fault.problem.contains("is 0") && fault.problem.contains("is 8192"));
+}

@@ -35,6 +35,10 @@ public final class ConfigFile {
   private static final String ALLOCATIONS_PROPERTY = "mapred.fairscheduler.allocation.file";
 
   private static final String RESOURCE = "heddle.json";
+  /** The cluster's smallest and largest container. */
+  private static final String[] CONTAINERS = {
+      "yarn.scheduler.minimum-allocation-mb", "yarn.scheduler.maximum-allocation-mb",
+      "yarn.scheduler.minimum-allocation-vcores", "yarn.scheduler.maximum-allocation-vcores"};
 
   // The texts: the library reads all of them again when one has changed.
   private final ObjectNode found;
@@ -191,6 +195,12 @@ public final class ConfigFile {
     String from = capacity != null && capacity.store() != null
         ? StockSource.CAPACITY : StockSource.from(conf);
     found.put("from", from);
+    ObjectNode containers = found.putObject("containers");
+    for (String name : CONTAINERS) {
+      if (conf.get(name) != null) {
+        containers.put(name, conf.get(name));
+      }
+    }
     FollowedFile fair = !from.equals(StockSource.FAIR) ? null
         : before != null ? before : StockSource.fairFile(conf);
     if (!from.equals(StockSource.HEDDLE)) {

@@ -39,7 +39,7 @@ use crate::words::ids::{Millis, PartitionId, UserId};
 use crate::words::keys::POOLS;
 use crate::words::resource::Resource;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Waits and amounts above this are typing errors (about 31 years in ms).
 const WHOLE_MAX: i64 = 1_000_000_000_000;
@@ -110,6 +110,9 @@ pub struct Inside {
 /// The values of `inside.first`.
 const FIRST: &[(&str, bool)] = &[("users", true), ("priorities", false)];
 
+/// The values of `reload`.
+const RELOADS: &[(&str, bool)] = &[("drain", false), ("refuse", true)];
+
 /// `heddle.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -128,6 +131,11 @@ pub struct Config {
     pub pool_max_jobs: Option<u32>,
     /// How jobs find their queue.
     pub placement: Vec<PlacementRule>,
+    /// Whether a reload goes by the rules of the stock Capacity Scheduler: see
+    /// `Queues::check_reload`. Else what leaves the configuration drains.
+    pub reload_refuses: bool,
+    /// Queues that stay stopped though no state is written for them, by path.
+    pub stopped: BTreeSet<String>,
     /// Section `dynamic_queues`.
     pub dynamic_queues: DynamicQueues,
     /// The most that one heartbeat grants. Limits spread a small job over nodes.
@@ -180,6 +188,15 @@ impl Config {
     /// Whether a queue says anything of node labels.
     pub fn sets_labels(&self) -> bool {
         self.queues.iter().any(|queue| queue.labels.is_set())
+    }
+
+    /// The states of the queues that stay stopped though no state is written for them.
+    pub(crate) fn kept_stopped(&self) -> BTreeMap<String, State> {
+        let unwritten = self.queues.iter();
+        let unwritten = unwritten.filter(|queue| queue.admission.state.is_none());
+        let kept = unwritten.filter(|queue| self.stopped.contains(&queue.path));
+        kept.map(|queue| (queue.path.clone(), State::Stopped))
+            .collect()
     }
 
     /// Reads a policy's settings from its own section, which `read_own` found good before.
@@ -236,6 +253,8 @@ impl Config {
             queue_defaults,
             pool_max_jobs: None,
             placement: placement::read_placement(root)?,
+            reload_refuses: root.choice("reload", RELOADS)?.unwrap_or(false),
+            stopped: BTreeSet::new(),
             dynamic_queues: queues::read_dynamic_queues(root)?,
             heartbeat: HeartbeatLimits::read(root)?,
             reserve_after_ms: holds.after_ms,

@@ -444,8 +444,8 @@ impl Engine {
         }
     }
 
-    /// Removes queues that submissions made and that have been empty for `expire_ms`. Returns their
-    /// ids.
+    /// Removes queues that submissions made and that have been empty for `expire_ms`, and empty
+    /// ones that left the configuration. Returns their ids.
     fn expire_queues(&mut self) -> Vec<QueueId> {
         if self.share.market().is_some() {
             return Vec::new();
@@ -454,6 +454,17 @@ impl Engine {
         let expired = self.cluster.queues.expire(self.now, keep_ms);
         self.shrink_tree(&expired);
         expired
+    }
+
+    /// Makes configured queues that had to wait for jobs in the queue above. Returns whether there
+    /// were any.
+    fn make_late_queues(&mut self) -> bool {
+        let made = self.cluster.queues.make_late();
+        if made {
+            self.grow_tree();
+            self.restart_users();
+        }
+        made
     }
 
     /// Removes a queue that was just made for a submission, which is refused, with those above it

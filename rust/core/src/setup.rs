@@ -86,7 +86,8 @@ impl Setup {
 /// - `config`, which is `heddle.json`;
 /// - `allocations`, the text of an allocations file, if there is one;
 /// - `users`, the host's numbers of the users that this file or `config` names;
-/// - `labels`, its numbers of the node labels that `config` names.
+/// - `labels`, its numbers of the node labels that `config` names;
+/// - `stopped`, the paths of queues that stay stopped though `config` writes no state for them.
 pub(crate) fn read(
     section: &mut Section<'_>,
     resource_types: &[String],
@@ -97,6 +98,11 @@ pub(crate) fn read(
     let users = read_users(section)?;
     config.users.number(&users);
     config.labels = read_numbers(section)?;
+    for (path, queue) in section.list("stopped")? {
+        let expected = || ConfigError::new(path.clone(), format!("expected a path, found {queue}"));
+        let queue = queue.as_str().ok_or_else(expected)?;
+        config.stopped.insert(queue.to_string());
+    }
     if let Some(text) = section.text("allocations")? {
         let allocations = Allocations::parse(text)
             .map_err(|fault| ConfigError::new("allocations", fault.to_string()))?;

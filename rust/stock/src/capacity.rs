@@ -48,6 +48,7 @@ pub fn read(properties: &Properties) -> Result<Front, Fault> {
     let mut config = Map::new();
     let policy = json!({ "share": "capacity", "order": ORDER, "place": "delay" });
     config.insert("policy".to_owned(), policy);
+    config.insert("reload".to_owned(), json!("refuse"));
     let dominant = system::read_calculator(&mut source)?;
     let share = match dominant {
         true => json!({ "dominant": true }),

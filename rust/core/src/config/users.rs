@@ -36,8 +36,8 @@ impl State {
 /// Which jobs a queue takes, how many, and what one user may have of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Admission {
-    /// Whether it takes jobs.
-    pub state: State,
+    /// Whether it takes jobs, if that is written.
+    pub state: Option<State>,
     /// How many jobs may be in it or below it, those included that wait.
     pub max_jobs: Option<u32>,
     /// This number times the guaranteed part of the cluster limits the jobs of a leaf that has no
@@ -184,7 +184,7 @@ pub(super) fn read_admission(section: &mut Section<'_>) -> Result<Admission, Con
     let (default_priority, max_priority) =
         (priority("default_priority")?, priority("max_priority")?);
     Ok(Admission {
-        state: section.choice("state", &STATES)?.unwrap_or_default(),
+        state: section.choice("state", &STATES)?,
         max_jobs: count(section, "max_jobs")?,
         max_jobs_by_share: count(section, "max_jobs_by_share")?,
         dynamic_depth: count(section, "dynamic_depth")?.unwrap_or(0),

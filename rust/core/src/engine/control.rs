@@ -46,6 +46,7 @@ const OPERATIONS: &[&str] = &[
     "usage",
     "activities",
     "place",
+    "enter",
     "foresee",
     "take",
     "authorize",
@@ -89,6 +90,7 @@ impl Engine {
                 None => self.predict(None),
             },
             "place" => self.place_request(section),
+            "enter" => self.enter_request(section),
             "foresee" => self.foresee(section),
             "take" => self.take(section),
             "authorize" => self.authorize(section),
@@ -262,13 +264,16 @@ impl Engine {
     }
 
     /// Removes queues that have been empty for `expire_ms`, a batch at a time. The host must not
-    /// name them after the reply: their ids may go to others.
+    /// name them after the reply: their ids may go to others. `made`: whether configured queues
+    /// came that had to wait.
     fn expire_request(&mut self, section: Section<'_>) -> Result<Value, RequestError> {
         section.finish().map_err(refused)?;
         let expired = self.expire_queues();
+        let made = self.make_late_queues();
         let queues = self.cluster.queues.all();
         let path = |id: &QueueId| &queues[id.index()].config.path;
-        Ok(json!({ "removed": expired.iter().map(path).collect::<Vec<_>>() }))
+        let removed: Vec<_> = expired.iter().map(path).collect();
+        Ok(json!({ "removed": removed, "made": made }))
     }
 
     /// Reports every policy, and what hosts must know of those in force.

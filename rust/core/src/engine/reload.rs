@@ -4,8 +4,9 @@
 use super::Engine;
 use super::control::{RequestError, refused};
 use crate::catalogue::build;
-use crate::config::Section;
+use crate::config::{Config, Section, State};
 use crate::model::by_label::ByLabel;
+use crate::model::queue::States;
 use crate::model::share_tree::ShareTree;
 use crate::setup;
 use crate::words::ids::Millis;
@@ -21,6 +22,7 @@ impl Engine {
     ) -> Result<Value, RequestError> {
         let mut config = setup::read(section, &self.setup.resource_types).map_err(refused)?;
         config.epoch_ms = epoch_ms;
+        let states = self.states_after(&mut config)?;
         let (mut share, mut order, mut place) = build(&config);
         let relaid = share.layout() != self.share.layout();
         let before = &self.setup.config.composition;
@@ -47,7 +49,10 @@ impl Engine {
             engine.setup.config = config;
             engine.setup.epoch_ms = epoch_ms;
             (engine.share, engine.order, engine.place) = (share, order, place);
-            engine.cluster.queues.reload(&engine.setup.config);
+            engine
+                .cluster
+                .queues
+                .take_over(&engine.setup.config, &states);
             engine.count_types();
             match relaid {
                 true => engine.restart_tree(),
@@ -72,6 +77,20 @@ impl Engine {
         self.admit_waiting();
         self.cluster.renew_tallies();
         Ok(self.report(0, u32::MAX))
+    }
+
+    /// The states of queues after a reload, if nothing keeps it from being taken over. Notes in the
+    /// configuration which queues are stopped.
+    fn states_after(&self, config: &mut Config) -> Result<States, RequestError> {
+        let queues = &self.cluster.queues;
+        // A standby takes over whatever has changed: it has nothing to lose.
+        let states = match self.cluster.node_count > 0 || self.cluster.job_count > 0 {
+            true => queues.check_reload(config).map_err(RequestError)?,
+            false => config.kept_stopped(),
+        };
+        let stopped = states.iter().filter(|(_, state)| **state == State::Stopped);
+        config.stopped = stopped.map(|(path, _)| path.clone()).collect();
+        Ok(states)
     }
 
     /// Keeps the accounts of a market that goes out of force, and what jobs have spent there. They

@@ -99,12 +99,17 @@ impl Engine {
         if state != State::Running {
             report["state"] = json!(state.name());
         }
+        let stopped = queues.get(queue).is_some_and(Queue::stays_stopped);
+        if stopped {
+            report["stays_stopped"] = json!(true);
+        }
     }
 
     /// Tells what `place` would do with a new submission, and changes nothing: `leaf` is the path
     /// of the queue that exists, `made` of one that would be made, and `rights` the lists of users
     /// who may submit into it beside those of the queues above. A queue that is being removed is
-    /// neither.
+    /// neither. `refused` says why there is no queue, and `about` which queue that is about: a user
+    /// without rights in it is not told.
     pub(super) fn foresee(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let groups = groups(&mut section)?;
         let submission = Submission {
@@ -112,14 +117,19 @@ impl Engine {
             ..submission(&mut section, &groups)?
         };
         let queues = &self.cluster.queues;
-        let target = queues.choose(&submission);
-        if let Ok(target) = &target {
-            let nearest = queues.nearest_of(target);
-            queues
-                .check_admission(nearest, None)
-                .map_err(RequestError)?;
+        let target = match queues.choose(&submission) {
+            Ok(target) => target,
+            Err(why) => {
+                let about = submission.requested.unwrap_or("root");
+                return Ok(json!({ "refused": why, "about": about }));
+            }
+        };
+        let nearest = queues.nearest_of(&target);
+        if let Err(why) = queues.check_admission(nearest, None) {
+            let about = queues.get(nearest).map(|queue| &queue.config.path);
+            return Ok(json!({ "refused": why, "about": about }));
         }
-        Ok(match target.map_err(RequestError)? {
+        Ok(match target {
             Target::Exists(id) => json!({ "leaf": queues.get(id).map(|queue| &queue.config.path) }),
             Target::New(path) => match queues.rights_of_new(&path) {
                 rights if rights.is_empty() => json!({ "made": path }),
@@ -127,6 +137,40 @@ impl Engine {
             },
             Target::Revived(_) => json!({}),
         })
+    }
+
+    /// Checks that a job may move to a queue: `user` is the number of its user, `labels` are those
+    /// that it asks for. The queues that have it already count it once.
+    pub(super) fn enter_request(
+        &mut self,
+        mut section: Section<'_>,
+    ) -> Result<Value, RequestError> {
+        let path = section.text("queue").map_err(refused)?.unwrap_or("");
+        let user = section.whole("user", 0, i64::from(u32::MAX));
+        let user = user.map_err(refused)?.map(|user| UserId(user as u32));
+        let from = section.text("from").map_err(refused)?;
+        let labels = section.list("labels").map_err(refused)?;
+        let labels = labels.iter().filter_map(|(_, label)| label.as_str());
+        self.renew_parts();
+        let queues = &self.cluster.queues;
+        let unknown = || RequestError(format!("unknown queue {path}; name one that exists"));
+        let queue = queues.by_path(path).ok_or_else(unknown)?;
+        let from = from.and_then(|from| queues.by_path(from));
+        let checked = match from {
+            Some(from) => queues.check_move(from.id, queue.id, user),
+            None => queues.check_admission(queue.id, user),
+        };
+        checked.map_err(RequestError)?;
+        let accessible = queues.accessible(queue.id);
+        for label in labels.filter(|label| !label.is_empty()) {
+            if accessible.is_some_and(|labels| !labels.has(label)) {
+                return Err(RequestError(format!(
+                    "queue {path} has no access to node label {label}, which the application asks \
+                     for; name another queue, or add the label to its accessible labels"
+                )));
+            }
+        }
+        Ok(json!({}))
     }
 }
 

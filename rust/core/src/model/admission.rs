@@ -4,7 +4,7 @@
 use super::queue::{Queue, Queues};
 use crate::config::State;
 use crate::words::ids::{JobId, QueueId, UserId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A limit of running jobs that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +116,16 @@ impl Queues {
         queue.waiting.remove(&job)
     }
 
-    /// The state of a queue for submissions: of the nearest queue upwards that is not running.
+    /// The state of a queue for submissions: of the nearest queue upwards that is not running. One
+    /// that is stopped drains while it has jobs.
     pub fn state(&self, id: QueueId) -> State {
-        let states = self.path_up(id).map(|queue| queue.config.admission.state);
-        let mut closed = states.filter(|state| *state != State::Running);
-        closed.next().unwrap_or_default()
+        let mut states = self.path_up(id).map(|queue| queue.state);
+        let closed = states.find(|state| *state != State::Running);
+        let jobs = self.get(id).map_or(0, |queue| queue.jobs);
+        match closed.unwrap_or_default() {
+            State::Stopped if jobs > 0 => State::Draining,
+            state => state,
+        }
     }
 
     /// Checks that a queue takes one more job of a user.
@@ -128,16 +133,52 @@ impl Queues {
     /// # Errors
     /// Says which limit, or whose state, keeps it out.
     pub(crate) fn check_admission(&self, id: QueueId, user: Option<UserId>) -> Result<(), String> {
+        self.check_room(id, user, None)
+    }
+
+    /// Checks that a queue takes a job of a user that is in another one.
+    ///
+    /// # Errors
+    /// As `check_admission`.
+    pub(crate) fn check_move(
+        &self,
+        from: QueueId,
+        to: QueueId,
+        user: Option<UserId>,
+    ) -> Result<(), String> {
+        match from == to {
+            true => Ok(()),
+            false => self.check_room(to, user, Some(from)),
+        }
+    }
+
+    /// The one answer to whether a job may be in a queue. `from` is the queue in which it is; those
+    /// above both have it already.
+    fn check_room(
+        &self,
+        id: QueueId,
+        user: Option<UserId>,
+        from: Option<QueueId>,
+    ) -> Result<(), String> {
+        let has_it: BTreeSet<QueueId> = from
+            .into_iter()
+            .flat_map(|from| self.path_up(from))
+            .map(|queue| queue.id)
+            .collect();
         for queue in self.path_up(id) {
-            let (path, admission) = (&queue.config.path, &queue.config.admission);
-            if admission.state != State::Running {
-                let state = admission.state.name();
+            let path = &queue.config.path;
+            if queue.draining && from.is_some() {
+                return Err(format!("queue {path} is being removed; name another"));
+            }
+            if queue.state != State::Running {
+                let state = queue.state.name();
                 return Err(format!(
                     "queue {path} is {state} and takes no applications; name another"
                 ));
             }
             let jobs = queue.jobs;
-            if let Some(max) = self.max_jobs(queue).filter(|max| jobs >= *max) {
+            let max = self.max_jobs(queue).filter(|_| !has_it.contains(&queue.id));
+            if let Some(max) = max.filter(|max| jobs >= *max) {
                 return Err(format!(
                     "queue {path} has {jobs} of {max} applications (max_jobs); wait until one ends"
                 ));

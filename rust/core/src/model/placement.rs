@@ -62,10 +62,9 @@ impl Queues {
     pub fn choose(&self, submission: &Submission<'_>) -> Result<Target, String> {
         if submission.recovering
             && let Some(name) = self.requested(submission, Names::Endings)
-            && let Ok(found) = self.look_up(name, Names::Endings, None)
         {
-            // A moved job comes back to its queue, whatever the rules say.
-            return Ok(found);
+            // A job comes back to its queue, whatever the rules say.
+            return Ok(self.recorded(name, submission.user));
         }
         let mut refusals = Vec::new();
         let mut default = "root.default".to_string();
@@ -108,6 +107,34 @@ impl Queues {
             return Ok(known.map_or(Target::New(RECOVERY_QUEUE.to_string()), Target::Exists));
         }
         Err(no_rule(submission, &refusals))
+    }
+
+    /// The queue of a job that was in `name` before a restart. As in the stock schedulers, it is
+    /// made if it may be; a job whose queue has become a parent has none.
+    fn recorded(&self, name: &str, user: &str) -> Target {
+        if let Ok(found) = self.look_up(name, Names::Endings, None) {
+            return found;
+        }
+        let names = self
+            .rules()
+            .first()
+            .map_or(Names::Endings, |rule| rule.names);
+        let path = full_path(name);
+        let bounded = false;
+        let makes = self.rules().iter().any(|rule| rule.create);
+        let may = self.by_path(&path).is_none()
+            && self
+                .check_new(&path, names, Maker { user, bounded })
+                .is_ok()
+            && match names {
+                Names::Leaves => self.check_growth(&path).is_ok(),
+                Names::Endings | Names::Paths => makes || names == Names::Paths,
+            };
+        match (may, self.by_path(RECOVERY_QUEUE)) {
+            (true, _) => Target::New(path),
+            (false, Some(known)) => Target::Exists(known.id),
+            (false, None) => Target::New(RECOVERY_QUEUE.to_string()),
+        }
     }
 
     /// Finds the queue of one rule; none if the rule is not for the submission.

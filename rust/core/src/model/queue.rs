@@ -1,12 +1,15 @@
 //! The tree of queues: configuration and counts. The `share` stage computes their shares,
-//! `limits.rs` their limits, and `placement` finds the queue of a job.
+//! `limits.rs` their limits, `reload.rs` takes over another configuration, and `placement` finds
+//! the queue of a job.
 
 mod limits;
+mod reload;
 
 pub use limits::{LimitedBy, Spares};
+pub(crate) use reload::States;
 
 use crate::config::{
-    Amount, Amounts, Config, PlacementRule, QueueConfig, QueueDefaults, Source, Users,
+    Amount, Amounts, Config, PlacementRule, QueueConfig, QueueDefaults, State, Users,
 };
 use crate::words::ids::{JobId, Millis, QueueId, UserId};
 use crate::words::resource::Resource;
@@ -33,6 +36,8 @@ pub struct Queue {
     pub min_share: Resource,
     /// `max_share` in whole numbers; not below the minimum.
     pub max_share: Resource,
+    /// Its own state, whatever the queues above say; see `Queues::state`.
+    pub(super) state: State,
     /// Whether it was made for a job and not by the configuration.
     pub dynamic: bool,
     /// Whether it vanished from the configuration while jobs were still in it.
@@ -40,6 +45,8 @@ pub struct Queue {
     /// Whether it vanished as a pool of the allocations file: it comes back on demand (FS-4), if
     /// the rules let submissions make queues.
     pub removed_pool: bool,
+    /// Whether it has the settings of before, which the configuration no longer names.
+    keeps: bool,
     /// Its `max_running_jobs` while it is a leaf and sets none.
     pool_max_jobs: Option<u32>,
     /// How many jobs are in it or below it.
@@ -62,6 +69,7 @@ pub struct Queue {
 
 impl Queue {
     fn new(id: QueueId, parent: Option<QueueId>, config: QueueConfig) -> Queue {
+        let state = config.admission.state.unwrap_or_default();
         Queue {
             id,
             parent,
@@ -69,9 +77,11 @@ impl Queue {
             config,
             min_share: Resource::ZERO,
             max_share: Resource::UNBOUNDED,
+            state,
             dynamic: false,
             draining: false,
             removed_pool: false,
+            keeps: false,
             pool_max_jobs: None,
             jobs: 0,
             runnable_jobs: 0,
@@ -106,6 +116,11 @@ impl Queue {
         self.parent.is_some() && self.is_leaf() && basic.contains(&Amount::Whole(0))
     }
 
+    /// Whether it is stopped though its configuration does not say so.
+    pub fn stays_stopped(&self) -> bool {
+        self.state == State::Stopped && self.config.admission.state.is_none()
+    }
+
     /// How many jobs may run in it or below it at once.
     pub fn max_running_jobs(&self) -> Option<u32> {
         let default = self.pool_max_jobs.filter(|_| self.is_for_jobs());
@@ -129,6 +144,8 @@ pub struct Queues {
     /// Paths at and below which submissions make no queue.
     never: BTreeSet<String>,
     placement: Vec<PlacementRule>,
+    /// Configured queues that are made once no jobs are in the queue above them.
+    late: Vec<QueueConfig>,
     pub(super) users: Users,
     /// How many jobs of each user may run now, in each queue or below it.
     pub(super) running: BTreeMap<(QueueId, UserId), u32>,
@@ -150,63 +167,6 @@ impl Queues {
         queues.ensure("root", None);
         queues.reload(config);
         queues
-    }
-
-    /// Takes over a new configuration. Queues that it does not name keep their jobs until they
-    /// end, with the limits of an unconfigured queue.
-    pub fn reload(&mut self, config: &Config) {
-        self.defaults = config.queue_defaults.clone();
-        self.pool_max_jobs = config.pool_max_jobs;
-        self.max_per_user = config.dynamic_queues.max_per_user;
-        self.never = config.dynamic_queues.never.clone();
-        for queue in self.queues.iter_mut().filter(|queue| !queue.removed) {
-            queue.draining = !queue.dynamic && queue.id.0 != 0;
-            queue.removed_pool |= queue.config.only_allocated;
-            queue.pool_max_jobs = config.pool_max_jobs;
-            queue.config = self.defaults.queue(&queue.config.path);
-        }
-        for wanted in &config.queues {
-            let id = self.ensure(&wanted.path, None);
-            self.queues[id.index()].config = wanted.clone();
-            self.keep(id);
-        }
-        for rule in &config.placement {
-            if let Source::Default {
-                queue,
-                configured: true,
-            } = &rule.source
-            {
-                let id = self.ensure(queue, None);
-                self.keep(id);
-            }
-        }
-        for queue in &mut self.queues {
-            queue.resolved = !queue.dynamic;
-        }
-        self.limit_children();
-        for i in 0..self.queues.len() {
-            self.resolve(QueueId(i as u32));
-            self.queues[i].resolved = true;
-        }
-        self.shares_late = true;
-        let by_share = |queue: &Queue| queue.config.admission.max_jobs_by_share.is_some();
-        let any = self.iter().any(by_share);
-        self.by_share = any;
-        self.placement = config.placement.clone();
-        self.users = config.users.clone();
-        self.reloads += 1;
-    }
-
-    /// Gives the queues that no configuration names the limit that the queue above has for them.
-    fn limit_children(&mut self) {
-        for i in 0..self.queues.len() {
-            let queue = &self.queues[i];
-            if !queue.removed && (queue.dynamic || queue.draining) {
-                let (id, leaf) = (queue.id, queue.children.is_empty());
-                self.queues[i].config = self.unconfigured(&queue.config.path, queue.parent, leaf);
-                self.fit(id);
-            }
-        }
     }
 
     /// The configuration of a queue that nothing names; `leaf` says whether it is for jobs.
@@ -257,18 +217,6 @@ impl Queues {
         self.reloads
     }
 
-    fn keep(&mut self, id: QueueId) {
-        let mut at = Some(id);
-        while let Some(id) = at {
-            let queue = &mut self.queues[id.index()];
-            queue.draining = false;
-            queue.removed_pool = false;
-            queue.dynamic = false;
-            at = queue.parent;
-            self.disown(id);
-        }
-    }
-
     /// Stops counting a queue for the user whose submission made it: it expired or was configured.
     fn disown(&mut self, id: QueueId) {
         let Some(user) = self.queues[id.index()].made_by.take() else {
@@ -281,8 +229,9 @@ impl Queues {
         }
     }
 
-    /// Removes the dynamic queues that have been empty for `keep_ms`, children before parents and
-    /// at most `EXPIRED_MAX` at a time. From then on their ids may go to other queues.
+    /// Removes the dynamic queues that have been empty for `keep_ms`, and the empty ones that left
+    /// the configuration, children before parents and at most `EXPIRED_MAX` at a time. From then on
+    /// their ids may go to other queues.
     pub(crate) fn expire(&mut self, now: Millis, keep_ms: Millis) -> Vec<QueueId> {
         let mut expired = Vec::new();
         let mut parents = BTreeSet::new();
@@ -294,13 +243,13 @@ impl Queues {
                 self.queues[i].children = children;
             }
             let queue = &mut self.queues[i];
-            if queue.removed || !queue.dynamic || queue.jobs > 0 {
+            if queue.removed || !(queue.dynamic || queue.draining) || queue.jobs > 0 {
                 queue.empty_since_ms = None;
                 continue;
             }
             let since = *queue.empty_since_ms.get_or_insert(now);
-            let due = now - since >= keep_ms && expired.len() < EXPIRED_MAX;
-            if due && queue.children.is_empty() {
+            let due = queue.draining || now - since >= keep_ms;
+            if due && expired.len() < EXPIRED_MAX && queue.children.is_empty() {
                 parents.extend(queue.parent);
                 self.forget(id);
                 expired.push(id);

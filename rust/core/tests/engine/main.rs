@@ -38,6 +38,7 @@ mod predictions;
 mod preemption;
 mod preemption_budget;
 mod preemption_inside;
+mod queue_changes;
 mod queue_model;
 mod reverse_adaptive;
 mod reverse_execution;

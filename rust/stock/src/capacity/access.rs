@@ -5,7 +5,8 @@ use super::source::Source;
 use crate::Fault;
 use serde_json::{Map, Value as Json, json};
 
-/// Writes whether a queue takes applications. Without `state` the queue above decides.
+/// Writes whether a queue takes applications, if the file says it. Without `state` the queue above
+/// decides at the start, and a reload changes nothing.
 pub(super) fn write_state(
     source: &mut Source<'_>,
     queue: usize,
@@ -27,9 +28,8 @@ pub(super) fn write_state(
                            queue above";
             return Err(setting.fault(problem));
         }
-    }
-    if !runs {
-        sheet.insert("state".to_owned(), json!("stopped"));
+        let state = if runs { "running" } else { "stopped" };
+        sheet.insert("state".to_owned(), json!(state));
     }
     Ok(runs)
 }

@@ -63,7 +63,8 @@ impl<'a> Inherited<'a> {
         access::write_priority(source, queue, self.by_priority, sheet)?;
         labels::write_default(source, queue, &own.labels, leaf, sheet)?;
         limits::write_queue(source, queue, sheet)?;
-        if own.largest != self.largest {
+        // Root's is written for reloads, which may not lower it.
+        if own.largest != self.largest || queue == 0 && !own.largest.is_empty() {
             sheet.insert("max_container".to_owned(), limits::written(&own.largest));
         }
         // In stock a queue may allow it below one that forbids it: so each leaf says it.

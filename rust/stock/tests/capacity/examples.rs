@@ -38,6 +38,7 @@ fn the_file_that_hadoop_ships_is_one_queue_for_everybody() {
     let expected = json!({
         "policy": {"share": "capacity", "order": "by-queue", "place": "delay"},
         "share": {"memory_only": true},
+        "reload": "refuse",
         "queue_defaults": {"compare": "capacity", "order": "fifo", "max_am_share": 0.1},
         "delay": {"node_misses": 40, "rack_misses": 0},
         "heartbeat": {"off_switch_max": 1},
@@ -54,7 +55,7 @@ fn the_file_that_hadoop_ships_is_one_queue_for_everybody() {
              "min_share": {"memory-mb": "100% of parent"},
              "max_am_share": 0.1, "max_jobs": 10000, "user_limit_percent": 100.0,
              "user_limit_factor": 1.0, "order": "fifo",
-             "acl_submit": "*", "acl_admin": "*"}],
+             "acl_submit": "*", "acl_admin": "*", "state": "running"}],
     });
     assert_eq!(front.config, expected);
     let refused = heddle_stock::refused(&front.notes, &[]);

@@ -142,6 +142,9 @@ final class ApplicationEvents {
       reject(id, e.getMessage());
       return;
     }
+    if (takenBefore && rmApp != null && lost(event.getQueue(), queue)) {
+      sayWhereItIs(rmApp, event.getQueue(), queue);
+    }
     Priority priority = event.getApplicatonPriority() != null
         ? event.getApplicatonPriority() : Priority.newInstance(0);
     boolean unmanaged = rmApp != null && rmApp.getApplicationSubmissionContext() != null
@@ -166,6 +169,21 @@ final class ApplicationEvents {
       }
       send(new RMAppEvent(id, RMAppEventType.APP_ACCEPTED));
     }
+  }
+
+  /** Returns whether an application that ran before is in another queue than the recorded one. */
+  private static boolean lost(String recorded, HeddleQueue queue) {
+    // Only whole paths were recorded; a shorter name may mean this queue.
+    return recorded != null && recorded.startsWith("root.")
+        && !recorded.equals(queue.getQueueName());
+  }
+
+  /** Says in the log and in the application's diagnostics which queue it has lost. */
+  private static void sayWhereItIs(RMApp rmApp, String recorded, HeddleQueue queue) {
+    String lost = "Its queue " + recorded + " is gone or has queues below it since the restart;"
+        + " the application runs on in " + queue + ". Move it with `yarn application -movetoqueue`";
+    LOG.warn("{}: {}", rmApp.getApplicationId(), lost);
+    rmApp.getDiagnostics().append(lost).append(". ");
   }
 
   private static int flags(RMApp rmApp, boolean unmanaged) {

@@ -24,9 +24,7 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.AccessControlException;
-import org.apache.hadoop.security.Groups;
 import org.apache.hadoop.security.UserGroupInformation;
-import org.apache.hadoop.security.authorize.AccessControlList;
 import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.SettableFuture;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -454,59 +452,27 @@ abstract class ClientOperations
       throw new YarnException("Target queue " + to + " is being removed and takes no more"
           + " applications. Name another, such as " + queues.examples());
     }
+    HeddleJob job = books.job(applicationId);
+    HeddleAppAttempt attempt = job.attempt();
+    queues.checkMove(job.queue(), to, job.user(), attempt == null
+        ? Collections.<String>emptySet()
+        : attempt.getAppSchedulingInfo().getRequestedPartitions());
     return to;
   }
 
   // ---- Placement.
 
-  /**
-   * Finds the queue of a submission; called by its thread. Takes the scheduler's lock only if the
-   * queue does not exist yet.
-   */
+  /** Finds the queue of a submission; called by its thread. */
   String place(String user, String queue, String application, boolean recovering)
       throws YarnException {
-    Submission submission = !config.placesByFacts() ? new Submission(user, queue)
-        : new Submission(user, queue, groupsOf(user), application);
-    if (!recovering) {
-      JsonNode foreseen = queues.foresee(submission);
-      String leaf = foreseen.path("leaf").textValue();
-      // How many applications a queue has is known under the lock only.
-      if (leaf != null && !queues.limitsJobs(leaf)) {
-        return leaf;
-      }
-      if (foreseen.has("made")) {
-        checkMayMake(user, foreseen);
-      }
-    }
-    writeLock.lock();
-    try {
-      return queues.place(submission, recovering).getQueueName();
-    } finally {
-      writeLock.unlock();
-    }
+    return new Placement(getConfig(), queues, reports, writeLock)
+        .place(config.placesByFacts(), user, queue, application, recovering);
   }
 
-  /** Returns a user's groups, the primary one first; none if they cannot be looked up. */
-  private List<String> groupsOf(String user) {
-    try {
-      return Groups.getUserToGroupsMappingService(getConfig()).getGroups(user);
-    } catch (IOException e) {
-      LOG.info("{} has no groups for the rules of placement: {}", user, e.getMessage());
-      return Collections.emptyList();
-    }
-  }
-
-  /** Checks the right to submit before the queue is made; YARN checks only after placement. */
-  private void checkMayMake(String user, JsonNode foreseen) throws YarnException {
-    UserGroupInformation caller = UserGroupInformation.createRemoteUser(user);
-    String path = foreseen.path("made").asText();
-    boolean may = reports.maySubmit(path, caller);
-    for (JsonNode right : foreseen.path("rights")) {
-      may |= new AccessControlList(right.asText()).isUserAllowed(caller);
-    }
-    if (!may) {
-      throw RPCUtil.getRemoteException(new AccessControlException("User " + user
-          + " does not have permission to submit to queue " + path + ", which does not exist yet"));
+  /** Has YARN refuse to remove a node label that a queue names, as for the Capacity Scheduler. */
+  void tellLabels() {
+    if (rmContext.getNodeLabelManager() != null) {
+      queues.setLabelled(rmContext.getNodeLabelManager()::reinitializeQueueLabels);
     }
   }
 

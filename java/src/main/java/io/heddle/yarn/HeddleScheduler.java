@@ -160,6 +160,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     reports = new QueueReports(configuration, file.alwaysChecksSubmissions(),
         file.isStock(), names.users, file.gauges(configuration, names));
     queues = new QueueControl(engine, reports.table(), names.users);
+    tellLabels();
     jobNames = new JobNames(rmContext);
     books = new EngineBooks(engine, names, resources, jobNames,
         new ContainerTokens(rmContext, configuration));
@@ -342,7 +343,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /** Tells the reports the cluster's new capacity, because they show fractions of it. */
   private void clusterChanged() {
-    reports.setCluster(getClusterResource(), getMaximumResourceCapability());
+    queues.clusterChanged(getClusterResource(), getMaximumResourceCapability());
     updateAvailable();
   }
 

@@ -1,6 +1,7 @@
 package io.heddle.yarn.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -103,6 +104,11 @@ public final class Engine {
   /** Returns the configuration in force; null before the first. Takes no lock. */
   public EngineConfig config() {
     return config;
+  }
+
+  /** Remembers the queues that stay stopped, for engines that replace this one. */
+  public void keepStopped(ArrayNode paths) {
+    config = config.stopping(paths);
   }
 
   /** Returns whether there is an engine. Without one events are dropped: replay repeats them. */

@@ -1,6 +1,7 @@
 package io.heddle.yarn.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
@@ -13,13 +14,17 @@ public final class EngineConfig {
   private final ObjectNode users;
   private final ObjectNode labels;
   private final Allocations pools;
+  // Paths of queues that stay stopped though the file does not say so.
+  private final ArrayNode stopped;
 
   private EngineConfig(
-      JsonNode content, ObjectNode users, ObjectNode labels, Allocations pools) {
+      JsonNode content, ObjectNode users, ObjectNode labels, Allocations pools,
+      ArrayNode stopped) {
     this.content = content;
     this.users = users;
     this.labels = labels;
     this.pools = pools;
+    this.stopped = stopped;
   }
 
   /**
@@ -32,7 +37,8 @@ public final class EngineConfig {
   public static EngineConfig of(JsonNode content, Iterable<JsonNode> users,
       Iterable<JsonNode> labels, Names names) {
     return new EngineConfig(
-        content, numbered(users, names.users), numbered(labels, names.partitions), null);
+        content, numbered(users, names.users), numbered(labels, names.partitions), null,
+        SetupJson.object().putArray("stopped"));
   }
 
   private static ObjectNode numbered(Iterable<JsonNode> names, Interner numbers) {
@@ -45,7 +51,12 @@ public final class EngineConfig {
 
   /** Returns this configuration with another allocations file, or without one. */
   public EngineConfig with(Allocations other) {
-    return new EngineConfig(content, users, labels, other);
+    return new EngineConfig(content, users, labels, other, stopped);
+  }
+
+  /** Returns this configuration with other queues that stay stopped. */
+  EngineConfig stopping(ArrayNode paths) {
+    return new EngineConfig(content, users, labels, pools, paths);
   }
 
   /** Returns the allocations file, or null. */
@@ -68,5 +79,6 @@ public final class EngineConfig {
     }
     request.set("users", numbers);
     request.set("labels", labels);
+    request.set("stopped", stopped);
   }
 }

@@ -1,6 +1,7 @@
 package io.heddle.yarn.queues;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.EngineConfig;
 import io.heddle.yarn.engine.FrameLayout;
@@ -14,7 +15,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.locks.Lock;
+import java.util.function.Consumer;
 import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 
 /**
@@ -39,13 +42,15 @@ public final class QueueControl {
   private final Interner users;
   // Held while pages are collected; taken before the scheduler's lock.
   private final Object paging = new Object();
-  private long nextRefreshMs = Long.MIN_VALUE;
+  private volatile long nextRefreshMs = Long.MIN_VALUE;
   // How often all queues were published; a publication voids pages collected before it.
   private long published;
   // Queues made and removed while pages are collected: earlier pages lack the change.
   private final Map<String, QueueView> made = new LinkedHashMap<>();
   private final Set<String> removed = new HashSet<>();
   private long nextExpiryMs = Long.MIN_VALUE;
+  // Hears the node labels that each queue may use.
+  private Consumer<Map<String, Set<String>>> labelled = labels -> { };
   // The queues of a new engine before its jobs are told; null before the first.
   private QueueSnapshot fresh;
 
@@ -58,6 +63,17 @@ public final class QueueControl {
     this.engine = engine;
     this.table = table;
     this.users = users;
+  }
+
+  /** Sets who hears the node labels that each queue may use, with each configuration. */
+  public void setLabelled(Consumer<Map<String, Set<String>>> listener) {
+    labelled = listener;
+  }
+
+  /** Shows the cluster as it is now, and has the next tick describe all queues again. */
+  public void clusterChanged(Resource capacity, Resource largestContainer) {
+    table.reports.setCluster(capacity, largestContainer);
+    nextRefreshMs = Long.MIN_VALUE;
   }
 
   /** Sets what a stock scheduler's file says of the queues, for pages and clients. */
@@ -129,6 +145,16 @@ public final class QueueControl {
   private void publishConfigured(String reply) {
     QueueSnapshot next = QueueSnapshot.read(SetupJson.read(reply));
     table.reports.configured(next);
+    ArrayNode stopped = SetupJson.object().putArray("stopped");
+    Map<String, Set<String>> labels = new LinkedHashMap<>();
+    for (QueueView queue : next.all()) {
+      labels.put(queue.path, queue.labels);
+      if (queue.described.path("stays_stopped").asBoolean()) {
+        stopped.add(queue.path);
+      }
+    }
+    engine.keepStopped(stopped);
+    labelled.accept(labels);
     String policies = engine.request(POLICIES);
     if (policies != null) {
       table.inForce(SetupJson.read(policies).path("in_force"));
@@ -158,17 +184,24 @@ public final class QueueControl {
     if (reply == null) {
       return;
     }
-    for (JsonNode path : SetupJson.read(reply).path("removed")) {
+    JsonNode changes = SetupJson.read(reply);
+    for (JsonNode path : changes.path("removed")) {
       table.remove(path.asText());
       made.remove(path.asText());
       removed.add(path.asText());
     }
+    if (changes.path("made").asBoolean()) {
+      open();
+    }
   }
 
-  /** Takes over the queues of the first configuration. */
+  /** Takes over the queues of the first configuration, or those that came later. */
   public void open() {
-    publishConfigured(engine.request(QUEUES));
-    table.reports.complete(table.snapshot());
+    String reply = engine.request(QUEUES);
+    if (reply != null) {
+      publishConfigured(reply);
+      table.reports.complete(table.snapshot());
+    }
   }
 
   /**
@@ -236,6 +269,22 @@ public final class QueueControl {
           + " is known yet. Submit again in a moment");
     }
     return known;
+  }
+
+  /**
+   * Checks that an application may move to a queue.
+   *
+   * @param labels the node labels that it asks for
+   * @throws YarnException naming the limit that keeps it out
+   */
+  public void checkMove(HeddleQueue from, HeddleQueue to, String user, Set<String> labels)
+      throws YarnException {
+    try {
+      engine.request(SetupJson.request("enter", "queue", to.getQueueName(), "from",
+          from.getQueueName(), "user", users.intern(user), "labels", new ArrayList<>(labels)));
+    } catch (HeddleException e) {
+      throw new YarnException(e.getMessage());
+    }
   }
 
   /** Returns the leaf queue that a name means, or null if there is none. */

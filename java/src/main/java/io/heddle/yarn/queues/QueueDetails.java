@@ -52,13 +52,17 @@ final class QueueDetails {
     // The Fair Scheduler reports no maximum and has no labels. In 3.4 and later its flag has the
     // opposite of its name's meaning.
     info.setMaximumCapacity(-1);
+    // Nor does it count users, or limit applications there.
+    QueueStatistics statistics = info.getQueueStatistics();
+    statistics.setNumActiveUsers(0);
+    info.setQueueStatistics(statistics);
     info.setAccessibleNodeLabels(Collections.<String>emptySet());
     boolean known = Compat.describeFairQueue(info,
         QueueView.resource(said.path("min_share"), 0), view.maxShare,
         QueueView.resource(said.path("steady_share"), 0), view.maxRunningJobs);
     if (known) {
       info.setPreemptionDisabled(said.path("preemptable").asBoolean());
-      Compat.describeQueue(info, null, FAIR_TYPE, view.weight, 0);
+      Compat.describeQueue(info, null, FAIR_TYPE, view.weight, -1);
     }
   }
 

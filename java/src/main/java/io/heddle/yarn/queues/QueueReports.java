@@ -302,10 +302,16 @@ public final class QueueReports {
    */
   public boolean hasAccess(String name, QueueACL acl, UserGroupInformation user) {
     // An unknown queue: Fair's answer is no; Capacity's is that of its ancestors, for a full path.
-    if (stock && table.snapshot().find(name) == null && (fair || !name.startsWith(BELOW_ROOT))) {
+    if (stock && known(name) == null && (fair || !name.startsWith(BELOW_ROOT))) {
       return false;
     }
     return access.allows(table.snapshot().pathOf(name), acl, user);
+  }
+
+  /** Finds a queue as the stock scheduler of the file does. */
+  private QueueView known(String name) {
+    QueueSnapshot queues = table.snapshot();
+    return fair ? queues.find(name) : queues.named(name);
   }
 
   /** Returns whether a user may submit to a queue, which need not exist. */

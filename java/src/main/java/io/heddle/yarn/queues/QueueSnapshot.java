@@ -116,9 +116,16 @@ public final class QueueSnapshot {
     if (queue == null) {
       queue = byPath.get(ROOT + "." + name);
     }
-    if (queue != null) {
-      return queue;
-    }
+    return queue != null ? queue : byLastPart(name);
+  }
+
+  /** Returns the queue with this path or unique last part; or null. */
+  QueueView named(String name) {
+    QueueView queue = byPath.get(name);
+    return queue != null ? queue : byLastPart(name);
+  }
+
+  private QueueView byLastPart(String name) {
     Set<String> named = byName.getOrDefault(name, Collections.<String>emptySet());
     return named.size() == 1 ? byPath.get(named.iterator().next()) : null;
   }

@@ -1,0 +1,271 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
+
+import io.heddle.yarn.config.ConfigFile;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.Collections;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.QueueState;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+
+/**
+ * Tests what changes of queues mean to applications, under the files of the stock schedulers:
+ * reloads, moves, submissions for others, rights, restarts.
+ */
+public class QueueChangeTest {
+  private static final String ROOT = "yarn.scheduler.capacity.root.";
+
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
+  private static Configuration capacity(Configuration conf) {
+    conf.set("heddle.queues.from", "capacity");
+    conf.set(ROOT + "queues", "a,b");
+    conf.set(ROOT + "a.capacity", "60");
+    conf.set(ROOT + "b.capacity", "40");
+    return conf;
+  }
+
+  private File fair(Configuration conf, String allocations) throws IOException {
+    File file = folder.newFile();
+    write(file, allocations);
+    conf.set("heddle.queues.from", "fair");
+    conf.set("yarn.scheduler.fair.allocation.file", file.getPath());
+    return file;
+  }
+
+  private static void write(File file, String allocations) throws IOException {
+    Files.write(file.toPath(), ("<allocations>" + allocations + "</allocations>")
+        .getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static void reload(TestCluster cluster, Configuration conf) throws IOException {
+    cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+  }
+
+  private static QueueState state(TestCluster cluster, String queue) throws IOException {
+    cluster.refreshQueues();
+    return cluster.scheduler.getQueueInfo(queue, false, false).getQueueState();
+  }
+
+  private static void end(TestCluster cluster, RMApp app) throws Exception {
+    cluster.rm.killApp(app.getApplicationId());
+    cluster.rm.waitForAppRemovedFromScheduler(app.getApplicationId());
+  }
+
+  private static void refused(TestCluster cluster, Configuration conf, String words) {
+    try {
+      reload(cluster, conf);
+      fail("must be refused: " + words);
+    } catch (IOException e) {
+      assertTrue(e.getMessage(), e.getMessage().contains(words));
+    }
+  }
+
+  /** {@code CapacitySchedulerConfigValidator}, {@code QueueStateHelper}, AbstractLeafQueue. */
+  @Test
+  public void aReloadOfACapacityFileIsRefusedAsByStock() throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      RMApp app = cluster.submit("alice", "a");
+      Configuration without = new Configuration(conf);
+      without.set(ROOT + "queues", "b");
+      without.set(ROOT + "b.capacity", "100");
+      without.unset(ROOT + "a.capacity");
+      refused(cluster, without, "queue root.a left the file while it is running");
+      Configuration smaller = new Configuration(conf);
+      smaller.set(ROOT + "a.maximum-allocation-mb", "4096");
+      refused(cluster, smaller, "queue root.a: its largest container");
+
+      Configuration stopped = new Configuration(conf);
+      stopped.set(ROOT + "a.state", "STOPPED");
+      reload(cluster, stopped);
+      assertEquals(QueueState.DRAINING, state(cluster, "root.a"));
+      end(cluster, app);
+      assertEquals(QueueState.STOPPED, state(cluster, "root.a"));
+      reload(cluster, conf);
+      assertEquals("until RUNNING is written", QueueState.STOPPED, state(cluster, "root.a"));
+      Configuration running = new Configuration(conf);
+      running.set(ROOT + "a.state", "RUNNING");
+      reload(cluster, running);
+      assertEquals(QueueState.RUNNING, state(cluster, "root.a"));
+      reload(cluster, stopped);
+      reload(cluster, without);
+      Thread.sleep(1_100);
+      cluster.tick();
+      assertNull(cluster.scheduler.getQueue("root.a"));
+    }
+  }
+
+  @Test
+  public void aQueueThatIsKeptStoppedStaysSoInTheNextEngine() throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    Configuration stopped = new Configuration(conf);
+    stopped.set(ROOT + "a.state", "STOPPED");
+    try (TestCluster cluster = new TestCluster(stopped).expectFaults()) {
+      cluster.node("a1", 8 * GB);
+      reload(cluster, conf);
+      cluster.scheduler.engine.lost("a test");
+      cluster.tick();
+      assertEquals(QueueState.STOPPED, state(cluster, "root.a"));
+    }
+  }
+
+  @Test
+  public void anEmptyQueueThatLeftAFairFileGoesAndItsParentIsALeaf() throws Exception {
+    Configuration conf = TestCluster.conf("{}");
+    File file = fair(conf, "<queue name='a'><queue name='k'/></queue>");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      write(file, "<queue name='a'/>");
+      reload(cluster, conf);
+      Thread.sleep(1_100);
+      cluster.tick();
+      assertNull(cluster.scheduler.getQueue("root.a.k"));
+      assertEquals("root.a", cluster.submit("alice", "root.a").getQueue());
+      QueueInfo info = cluster.scheduler.getQueueInfo("root.a", false, false);
+      assertEquals("as stock", 0, info.getQueueStatistics().getNumActiveUsers());
+      // A queue with a job stays a leaf, and the one below waits.
+      write(file, "<queue name='a'><queue name='k'/></queue>");
+      reload(cluster, conf);
+      assertNull(cluster.scheduler.getQueue("root.a.k"));
+      assertTrue(cluster.scheduler.reports.snapshot().get("root.a").leaf);
+    }
+  }
+
+  /** {@code CapacityScheduler.preValidateMoveApplication}. */
+  @Test
+  public void aMoveMeetsTheLimitsOfASubmission() throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    conf.set(ROOT + "queues", "a,b,c");
+    conf.set(ROOT + "b.capacity", "20");
+    conf.set(ROOT + "c.capacity", "20");
+    conf.set(ROOT + "b.state", "STOPPED");
+    conf.set(ROOT + "c.maximum-applications", "1");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      RMApp app = cluster.submit("alice", "a");
+      cluster.submit("bob", "c");
+      String[][] cases = {{"root.b", "is stopped"}, {"root.c", "max_jobs"}};
+      for (String[] one : cases) {
+        try {
+          cluster.scheduler.preValidateMoveApplication(app.getApplicationId(), one[0]);
+          fail(one[0]);
+        } catch (YarnException e) {
+          assertTrue(e.getMessage(), e.getMessage().contains(one[1]));
+        }
+      }
+    }
+  }
+
+  /** {@code RMAppManager.getUserNameForPlacement}: the caller's rights count, not the tag's. */
+  @Test
+  public void aSubmissionForAnotherUserAsksForTheCallersRights() throws Exception {
+    Configuration conf = TestCluster.conf("{}");
+    fair(conf, "<queue name='root'><aclSubmitApps>hive</aclSubmitApps>"
+        + "<aclAdministerApps> </aclAdministerApps></queue><queuePlacementPolicy>"
+        + "<rule name='user' create='true'/></queuePlacementPolicy>");
+    conf.setBoolean(YarnConfiguration.APPLICATION_TAG_BASED_PLACEMENT_ENABLED, true);
+    conf.set(YarnConfiguration.APPLICATION_TAG_BASED_PLACEMENT_USER_WHITELIST, "hive");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      RMApp app = MockRMAppSubmitter.submit(cluster.rm, cluster.submission("hive", null)
+          .withApplicationTags(Collections.singleton("userid=carol")).build());
+      assertEquals("hive", app.getUser());
+      assertEquals("carol's does not exist, as stock", "root.hive", app.getQueue());
+    }
+  }
+
+  @Test
+  public void aUserWithoutRightsLearnsNothingOfQueues() throws Exception {
+    Configuration conf = TestCluster.conf("{}");
+    fair(conf, "<queue name='root'><aclSubmitApps> </aclSubmitApps>"
+        + "<aclAdministerApps> </aclAdministerApps><queue name='p'><queue name='q'/></queue>"
+        + "</queue><queuePlacementPolicy><rule name='specified' create='false'/>"
+        + "<rule name='reject'/></queuePlacementPolicy>");
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      for (String queue : Arrays.asList("root.p", "root.nowhere", "root.p.q")) {
+        try {
+          cluster.submit("mallory", queue);
+          fail(queue);
+        } catch (Exception e) {
+          String message = String.valueOf(e.getCause());
+          assertTrue(message, message.contains("does not have permission"));
+          assertFalse(message, message.contains("below it"));
+        }
+      }
+    }
+  }
+
+  /** {@code CapacityScheduler.checkAccess}. */
+  @Test
+  public void aNameThatMeansTwoQueuesGivesNoAccess() throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    conf.set(ROOT + "a.queues", "b");
+    conf.set(ROOT + "a.b.capacity", "100");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      UserGroupInformation user = UserGroupInformation.createRemoteUser("alice");
+      assertFalse(
+          cluster.scheduler.checkAccess(user, QueueACL.SUBMIT_APPLICATIONS, "b"));
+      assertTrue(
+          cluster.scheduler.checkAccess(user, QueueACL.SUBMIT_APPLICATIONS, "root.b"));
+      assertTrue(cluster.scheduler.checkAccess(user, QueueACL.SUBMIT_APPLICATIONS, "a"));
+    }
+  }
+
+  @Test
+  public void afterARestartTheRecordedQueueStands() throws Exception {
+    Configuration conf = TestCluster.recovering("{}");
+    MemoryRMStateStore store = new MemoryRMStateStore();
+    store.init(conf);
+    try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
+      MockNM node = old.node("a1", 8 * GB);
+      RMApp made = old.submit("carol", "root.staff.carol");
+      String queue = made.getQueue();
+      MockAM am = old.launch(made, node);
+      conf.set(ConfigFile.FILE_PROPERTY, TestCluster.write(
+          "{\"placement\": [{\"rule\": \"user\"}]}").getPath());
+      try (TestCluster next = new TestCluster(conf, store).withoutAudit()) {
+        RMApp kept = next.rm.getRMContext().getRMApps().get(made.getApplicationId());
+        assertEquals(queue, kept.getQueue());
+        node.setResourceTrackerService(next.rm.getResourceTrackerService());
+        node.registerNode(Collections.singletonList(TestCluster.amReport(am, GB)),
+            Collections.singletonList(made.getApplicationId()));
+        next.rm.drainEvents();
+        conf.set(ConfigFile.FILE_PROPERTY, TestCluster.write(
+            "{\"queues\": [{\"path\": \"" + queue + ".below\"}]}").getPath());
+        // The store ends with the first that stops.
+        try (TestCluster last = new TestCluster(conf, store).withoutAudit()) {
+          RMApp lost = last.rm.getRMContext().getRMApps().get(made.getApplicationId());
+          assertEquals("root.recovery", lost.getQueue());
+          String said = lost.getDiagnostics().toString();
+          assertTrue(said, said.contains("Its queue " + queue));
+        }
+      }
+    }
+  }
+}

@@ -22,6 +22,7 @@ macro_rules! world {
 }
 
 mod apply;
+mod at_limit;
 mod bounds;
 mod budget;
 mod candidate;
@@ -46,6 +47,7 @@ mod reload;
 mod report;
 mod reservation;
 mod search;
+mod short;
 mod subject;
 mod submission;
 mod tick;
@@ -74,10 +76,12 @@ use crate::words::ids::{
 };
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, LedgerBatch};
+use at_limit::Lines;
 use offer::Roomy;
 use preemption::Starving;
 use reservation::Rest;
 use serde_json::Value;
+use short::Shortages;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use usage::Totals;
@@ -147,6 +151,10 @@ pub struct Engine {
     /// When the level of each waiting ask is reviewed next.
     timers: BTreeSet<(Millis, JobId, AskId)>,
     reservations: BTreeMap<NodeId, Reservation>,
+    /// Queues that ask for more than their limits.
+    at_limits: Lines,
+    /// Leaves below their share whose next ask fits no node.
+    short_since: Shortages,
     /// Nodes that rest after a hold that led to nothing.
     rests: BTreeMap<NodeId, Rest>,
     /// How many holds ended in vain, by shape that still waits.
@@ -209,6 +217,8 @@ impl Engine {
             next_seq: 1,
             timers: BTreeSet::new(),
             reservations: BTreeMap::new(),
+            at_limits: Lines::default(),
+            short_since: Shortages::new(),
             rests: BTreeMap::new(),
             tries: BTreeMap::new(),
             evicting: BTreeSet::new(),

@@ -19,4 +19,6 @@ pub(crate) struct Reservation {
     pub(crate) length_ms: Millis,
     /// The most that was free since.
     pub(crate) free: Resource,
+    /// Whether it is for a leaf below its share, so that it counts towards no bound of nodes.
+    pub(crate) short: bool,
 }

@@ -38,6 +38,13 @@ pub(crate) struct ShapeSize {
 }
 
 impl ShapeSize {
+    /// Whether it fits wherever the other does, and in less.
+    pub(crate) fn is_smaller(&self, other: &ShapeSize) -> bool {
+        self.partition == other.partition
+            && self.resource != other.resource
+            && self.resource.fits_in(&other.resource)
+    }
+
     /// The nodes that containers of this size may run on at all.
     pub(crate) fn nodes(self, cluster: &Cluster) -> impl Iterator<Item = &Node> {
         let usable =
@@ -61,6 +68,8 @@ pub(crate) struct Shape {
     skips: Vec<Millis>,
     /// The last heartbeat in which it fitted.
     stamp: u64,
+    /// Its place among the pending shapes, if it is one.
+    at: usize,
 }
 
 /// The shapes that fit a node, for the length of one heartbeat.
@@ -96,6 +105,7 @@ impl Shapes {
             unfit_since_ms: 0,
             skips: Vec::new(),
             stamp: 0,
+            at: 0,
         };
         let id = match self.unused.pop() {
             Some(id) => {
@@ -140,6 +150,7 @@ impl Shapes {
         shape.standing += 1;
         if shape.standing == 1 {
             shape.unfit_since_ms = now;
+            shape.at = self.standing.len();
             self.standing.push(id);
         }
     }
@@ -148,10 +159,12 @@ impl Shapes {
     pub(crate) fn leave(&mut self, id: ShapeId) {
         let shape = &mut self.table[id.0 as usize];
         shape.standing -= 1;
-        if shape.standing == 0
-            && let Some(at) = self.standing.iter().position(|standing| *standing == id)
-        {
+        if shape.standing == 0 {
+            let at = shape.at;
             self.standing.swap_remove(at);
+            if let Some(moved) = self.standing.get(at) {
+                self.table[moved.0 as usize].at = at;
+            }
         }
     }
 

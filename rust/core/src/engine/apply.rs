@@ -378,6 +378,7 @@ impl Engine {
             return;
         };
         for ask in std::mem::take(&mut job.asks).into_iter().flatten() {
+            job.count_pending(&ask.facts, false);
             self.backlog.shapes.release(ask.shape);
         }
         self.users.touch(id);
@@ -424,10 +425,12 @@ impl Engine {
                 self.leave(facts.job, facts.ask);
                 let shape = self.backlog.shapes.acquire(size);
                 let job = self.cluster.job_mut(facts.job).expect("it was found above");
+                job.set_count(facts.ask, 0);
                 let ask = job.ask_mut(facts.ask).expect("it was found above");
                 let before = std::mem::replace(&mut ask.shape, shape);
                 ask.facts = *facts;
                 ask.suspended = false;
+                job.count_pending(facts, true);
                 self.backlog.shapes.release(before);
                 self.enter(facts.job, facts.ask);
             }
@@ -437,6 +440,7 @@ impl Engine {
                 if job.asks.len() <= facts.ask.index() {
                     job.asks.resize_with(facts.ask.index() + 1, || None);
                 }
+                job.count_pending(facts, true);
                 job.asks[facts.ask.index()] = Some(Box::new(Ask {
                     facts: *facts,
                     rows: BTreeMap::new(),
@@ -471,8 +475,8 @@ impl Engine {
             .job_mut(facts.job)
             .expect("the caller found it");
         let ask = job.ask_mut(facts.ask).expect("the caller found it");
-        ask.facts.count = facts.count;
         ask.suspended &= facts.count > 0;
+        job.set_count(facts.ask, facts.count);
         self.enter(facts.job, facts.ask);
     }
 

@@ -177,7 +177,8 @@ impl Engine {
         let Some(ask) = owner.ask_mut(ask_id) else {
             return self.tell_withdrawn(grant.job, &grant.container);
         };
-        ask.facts.count += 1;
+        let count = ask.facts.count + 1;
+        owner.set_count(ask_id, count);
         let floor = self.floor_of(grant.job, ask_id);
         for counted in grant.counted.into_iter().flatten() {
             let Counted { place, relax } = counted;

@@ -171,6 +171,7 @@ impl Engine {
             if fits.shapes.is_empty() {
                 return;
             }
+            self.renew_lines();
             let node = self.cluster.node(id).expect("the heartbeat found it");
             self.nominate(node, &mut nominated);
             let mut search = self.search(node, fits, &nominated);
@@ -286,7 +287,7 @@ impl Engine {
             .expect("a pick is of an ask that is there");
         self.subject.set(Some(Subject::Job(pick.job)));
         self.plant(ask.facts.priority, PLANTED_GRANT);
-        let locality = ask.locality(at.host, at.rack);
+        let (leaf, locality) = (job.leaf, ask.locality(at.host, at.rack));
         let container = Container {
             node: id,
             partition: at.partition,
@@ -304,6 +305,7 @@ impl Engine {
         self.note_grant(id, &pick, locality);
         self.cluster.take_room(id, &container.resource);
         self.charge(pick.job, &container, true);
+        self.note_line(at.partition, leaf, &pick);
         let counted = self.count_down(pick, (at.host, at.rack), locality, container.lent);
         self.settle_after_grant(pick, floor, locality);
         self.tell(|cluster| {
@@ -375,10 +377,11 @@ impl Engine {
             .ask_mut(pick.ask)
             .expect("a pick is of an ask that is there");
         if ask.facts.count > 1 {
-            ask.facts.count -= 1;
             if !lent {
                 ask.waiting_since_ms = now;
             }
+            let count = ask.facts.count - 1;
+            job.set_count(pick.ask, count);
             return counted;
         }
         // Leaves before its count changes: the indexes find it by its old state.
@@ -387,10 +390,7 @@ impl Engine {
             .cluster
             .job_mut(pick.job)
             .expect("a pick is of a job that is there");
-        job.ask_mut(pick.ask)
-            .expect("a pick is of an ask that is there")
-            .facts
-            .count = 0;
+        job.set_count(pick.ask, 0);
         counted
     }
 

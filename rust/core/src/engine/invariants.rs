@@ -210,6 +210,7 @@ impl Engine {
         }
         let mut pending = vec![0; tree.len()];
         for job in self.cluster.jobs() {
+            same("pending tasks", &job.counts_are_right(), &true)?;
             let asks = job.asks.iter().flatten();
             let here = |ask: &Ask| serves(ask.facts.partition, ask.facts.am);
             let standing = asks.filter(|ask| ask.standing != Standing::Out && here(ask));

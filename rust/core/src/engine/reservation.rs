@@ -3,7 +3,8 @@
 //!
 //! Holds exist inside the engine only; YARN sees no reserved container. Four rules bound what
 //! others lose:
-//! - Only a part of a label's nodes is held at once.
+//! - Only a part of a label's nodes is held at once; for a leaf below its share, as many as it has
+//!   containers less than the share (`short.rs`).
 //! - A hold ends when its node has gained no room for `hold_ms`.
 //! - That time doubles with each gain, and after a hold in vain, up to `hold_max_ms`: tasks may be
 //!   long.
@@ -15,7 +16,7 @@ use crate::backlog::{FitList, Reservation, ShapeSize};
 use crate::model::cluster::Node;
 use crate::words::event::Decision;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId};
-use crate::words::keys::ShapeId;
+use crate::words::keys::{ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,8 +25,9 @@ use std::collections::BTreeMap;
 /// whatever fits may fill it.
 const REST_MS: Millis = 3_000;
 
-/// How many nodes are tried for one more hold of a shape.
+/// How many nodes are tried in vain for a shape, and how many shapes have their turn in a tick.
 const TRIED_MAX: usize = 64;
+const SHAPES_MAX: usize = 64;
 
 /// The rest of a node after a hold that led to nothing.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +128,7 @@ impl Engine {
     /// The ask that is next on a node among those of the shapes in `fits`, as if they had room.
     /// Shares and orders have changed since the node was held.
     fn next_that_fits(&mut self, id: NodeId, fits: &FitList) -> Option<Pick> {
+        self.renew_lines();
         let node = self.cluster.node(id)?;
         let mut nominated = Default::default();
         self.nominate(node, &mut nominated);
@@ -141,20 +144,22 @@ impl Engine {
         held.into_iter().for_each(|id| self.review_hold(id));
         self.rests
             .retain(|_, rest| rest.until_ms > now || !rest.reported);
+        self.reserve_for_short();
         let after_ms = self.setup.config.reserve_after_ms;
         let shapes = &self.backlog.shapes;
         let unfit_since = |id: &ShapeId| shapes.get(*id).unfit_since_ms;
-        let unfit = shapes.standing().iter().copied();
-        let mut unfit: Vec<ShapeId> = unfit
-            .filter(|id| now - unfit_since(id) >= after_ms && self.needs_hold(*id))
-            .collect();
-        self.tries.retain(|id, _| unfit.contains(id));
+        let is_unfit = |id: &ShapeId| now - unfit_since(id) >= after_ms;
+        self.tries.retain(|id, _| shapes.get(*id).standing > 0);
+        let mut unfit: Vec<ShapeId> = shapes.standing().to_vec();
+        unfit.retain(is_unfit);
         if unfit.is_empty() {
             return;
         }
         let tries = |id: &ShapeId| self.tries.get(id).copied().unwrap_or(0);
         unfit.sort_by_key(|id| (tries(id), unfit_since(id), *id));
-        let mut wanted = self.containers_wanted();
+        unfit.truncate(SHAPES_MAX);
+        unfit.retain(|id| self.needs_hold(*id));
+        let mut wanted = self.containers_wanted(&unfit);
         for held in self.reservations.values() {
             let wanted = wanted.entry(held.shape).or_insert(0);
             *wanted = wanted.saturating_sub(1);
@@ -163,11 +168,7 @@ impl Engine {
             let partition = self.backlog.shapes.get(shape).size.partition;
             let left = self.holds_left(partition);
             let wanted = wanted.get(&shape).copied().unwrap_or(0) as usize;
-            for _ in 0..wanted.min(left) {
-                if !self.reserve(shape) {
-                    break;
-                }
-            }
+            self.reserve(shape, wanted.min(left), false);
         }
     }
 
@@ -176,17 +177,19 @@ impl Engine {
     fn needs_hold(&self, shape: ShapeId) -> bool {
         let shapes = &self.backlog.shapes;
         let size = shapes.get(shape).size;
-        let smaller = |a: &ShapeSize, b: &ShapeSize| {
-            a.partition == b.partition
-                && a.resource != b.resource
-                && a.resource.fits_in(&b.resource)
-        };
-        let others = || shapes.standing().iter().map(|id| shapes.get(*id).size);
-        others().any(|other| smaller(&other, &size))
-            || !others().any(|other| smaller(&size, &other))
+        let mut others = shapes.standing().iter().map(|id| shapes.get(*id).size);
+        self.others_are_smaller(shape) || !others.any(|other| size.is_smaller(&other))
     }
 
-    fn longest_hold_ms(&self) -> Millis {
+    /// Whether an ask of a smaller size is pending.
+    pub(super) fn others_are_smaller(&self, shape: ShapeId) -> bool {
+        let shapes = &self.backlog.shapes;
+        let size = shapes.get(shape).size;
+        let mut others = shapes.standing().iter().map(|id| shapes.get(*id).size);
+        others.any(|other| other.is_smaller(&size))
+    }
+
+    pub(super) fn longest_hold_ms(&self) -> Millis {
         let config = &self.setup.config;
         config.reserve_hold_max_ms.max(config.reserve_hold_ms)
     }
@@ -198,16 +201,18 @@ impl Engine {
         let nodes = nodes.filter(|node| node.facts.schedulable).count();
         let most = (nodes as f64 * self.setup.config.reserve_nodes_max).ceil() as usize;
         let held = self.reservations.values();
-        let held = held.filter(|held| held.size.partition == partition).count();
+        let held = held.filter(|held| held.size.partition == partition && !held.short);
+        let held = held.count();
         most.max(1).saturating_sub(held)
     }
 
-    /// How many containers of each shape are pending.
-    fn containers_wanted(&self) -> BTreeMap<ShapeId, u32> {
-        let mut wanted: BTreeMap<ShapeId, u32> = BTreeMap::new();
+    /// How many containers of each of `shapes` are pending.
+    fn containers_wanted(&self, shapes: &[ShapeId]) -> BTreeMap<ShapeId, u32> {
+        let mut wanted: BTreeMap<ShapeId, u32> = shapes.iter().map(|id| (*id, 0)).collect();
         for ask in self.cluster.jobs().flat_map(|job| job.pending()) {
-            let count = wanted.entry(ask.shape).or_insert(0);
-            *count = count.saturating_add(ask.facts.count);
+            if let Some(count) = wanted.get_mut(&ask.shape) {
+                *count = count.saturating_add(ask.facts.count);
+            }
         }
         wanted
     }
@@ -239,16 +244,15 @@ impl Engine {
         }
     }
 
-    /// Holds one more node for the next ask of a shape. Takes the one with the most free memory of
-    /// those that are large enough and may serve it. Returns false if there is none.
-    fn reserve(&mut self, shape: ShapeId) -> bool {
+    /// Holds up to `count` more nodes, each for the ask of a shape that is next there. Takes those
+    /// with the most free memory of the nodes that are large enough and may serve it.
+    pub(super) fn reserve(&mut self, shape: ShapeId, count: usize, short: bool) {
+        if count == 0 {
+            return;
+        }
         let size = self.backlog.shapes.get(shape).size;
-        let open = self
-            .backlog
-            .open_mask(crate::words::keys::ShareNodeId::ROOT)
-            & (1 << shape.bit())
-            != 0;
-        let root = crate::words::keys::ShareNodeId::ROOT;
+        let root = ShareNodeId::ROOT;
+        let open = self.backlog.open_mask(root) & (1 << shape.bit()) != 0;
         let places = &self.backlog.places;
         let candidates = size.nodes(&self.cluster).filter(|node| {
             let facts = &node.facts;
@@ -268,20 +272,29 @@ impl Engine {
             full && size.resource.fits_in(&node.free)
         };
         if candidates.first().is_none_or(slotless) {
-            return false;
+            return;
         }
+        // For a short queue, one with room needs none either: it serves the queue when it reports.
+        candidates.retain(|node| !short || !size.resource.fits_in(&node.free));
         let ids: Vec<NodeId> = candidates.iter().map(|node| node.facts.node).collect();
-        for id in ids.into_iter().take(TRIED_MAX) {
+        let (mut held, mut vain) = (0, 0);
+        for id in ids {
+            if held == count || vain == TRIED_MAX {
+                return;
+            }
             let Some(pick) = self.next_of_shape(id, shape) else {
+                vain += 1;
                 continue;
             };
             let tries = self.tries.get(&shape).copied().unwrap_or(0);
             let hold_ms = self.setup.config.reserve_hold_ms;
             let length_ms = hold_ms.saturating_mul(1 << tries.min(32));
             self.hold(id, pick, length_ms.min(self.longest_hold_ms()));
-            return true;
+            if let Some(hold) = self.reservations.get_mut(&id) {
+                hold.short = short;
+            }
+            held += 1;
         }
-        false
     }
 
     /// Holds a node for the picked ask, until no room has come for `length_ms`.
@@ -296,6 +309,7 @@ impl Engine {
             since_ms: self.now,
             length_ms,
             free: node.free,
+            short: false,
         };
         let (job, until_ms) = (held.job.0, held.until_ms);
         log::debug!("node {} is held for job {job} until {until_ms}", id.0);

@@ -258,7 +258,10 @@ impl Search<'_> {
         let node = self.tree.node(leaf);
         let market = self.share.market();
         market.is_none_or(|market| market.admits(leaf, node, size.pool, self.pass))
-            && self.tree.within_limits(leaf, &size.resource)
+            && self.tree.path_up(leaf).all(|at| {
+                let room = || self.tree.room_at(at, leaf, id);
+                !self.tree.node(at).limited || size.resource.fits_in(&room())
+            })
             && (!size.am || self.tree.admits_am(leaf, &size.resource))
     }
 

@@ -23,6 +23,7 @@ impl Engine {
         self.tell(|_| Some(Change::Tick));
         self.settle();
         self.entitle();
+        self.review_limits();
         self.reserve_for_unfit();
         self.reclaim(decisions_max, decisions);
         self.preempt(decisions_max, decisions);

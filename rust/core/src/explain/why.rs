@@ -215,7 +215,7 @@ impl View<'_> {
         let (leaf, size) = (asked.job.leaf, asked.size());
         for at in self.world.tree.path_up(leaf) {
             let node = self.world.tree.node(at);
-            let room = node.max_share - node.used;
+            let room = self.world.tree.room_at(at, leaf, asked.ask.shape);
             let Some(lacking) = shortage(&size, &room).filter(|_| node.limited) else {
                 continue;
             };

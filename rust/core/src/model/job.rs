@@ -240,8 +240,10 @@ pub struct Job {
     pub labelled_used: ByLabel,
     /// Whether its ApplicationMaster waits in the line of its leaf.
     pub master_held: bool,
-    /// Its asks by `AskId`.
+    /// Its asks by `AskId`. `set_count` and `count_pending` keep the counts beside them.
     pub asks: Vec<Option<Box<Ask>>>,
+    /// How many containers they ask for, by kind; the ApplicationMaster is not counted.
+    pending_tasks: [u64; 3],
     /// Its containers by key.
     pub containers: BTreeMap<ContainerKey, Container>,
     /// The resources of its containers, grants in flight included.
@@ -293,6 +295,7 @@ impl Job {
             labelled_used: ByLabel::default(),
             master_held: false,
             asks: Vec::new(),
+            pending_tasks: [0; 3],
             containers: BTreeMap::new(),
             used: Resource::ZERO,
             masters_used: Resource::ZERO,
@@ -323,12 +326,47 @@ impl Job {
             .filter(|ask| ask.facts.count > 0)
     }
 
-    /// How many containers of one kind it asks for; the ApplicationMaster is not counted.
+    /// Changes the count of an ask.
+    pub(crate) fn set_count(&mut self, id: AskId, count: u32) {
+        let Some(ask) = self.ask_mut(id) else { return };
+        let before = std::mem::replace(&mut ask.facts.count, count);
+        let facts = ask.facts;
+        self.count_pending(
+            &AskFacts {
+                count: before,
+                ..facts
+            },
+            false,
+        );
+        self.count_pending(&facts, true);
+    }
+
+    /// Counts what an ask wants in or out, when it comes, goes or changes.
+    pub(crate) fn count_pending(&mut self, facts: &AskFacts, added: bool) {
+        if facts.am {
+            return;
+        }
+        let kind = self.kind(facts.priority);
+        let sum = &mut self.pending_tasks[kind as usize];
+        match added {
+            true => *sum += u64::from(facts.count),
+            false => *sum -= u64::from(facts.count),
+        }
+    }
+
+    /// Whether the counts are those of its asks. For the invariants.
+    pub(crate) fn counts_are_right(&self) -> bool {
+        let mut sums = [0u64; 3];
+        for ask in self.pending().filter(|ask| !ask.facts.am) {
+            sums[self.kind(ask.facts.priority) as usize] += u64::from(ask.facts.count);
+        }
+        sums == self.pending_tasks
+    }
+
+    /// How many containers of one kind it asks for; the ApplicationMaster is not counted. Stages
+    /// look at this for each ask that comes: it must not walk them.
     pub fn pending_of(&self, kind: Kind) -> u32 {
-        self.pending()
-            .filter(|ask| !ask.facts.am && self.kind(ask.facts.priority) == kind)
-            .fold(0u32, |sum, ask| sum.saturating_add(ask.facts.count))
-            .min(PENDING_MAX)
+        self.pending_by_kind()[kind as usize]
     }
 
     /// How many tasks of one kind run: its containers without the ApplicationMaster.
@@ -344,12 +382,8 @@ impl Job {
 
     /// `pending_of` each kind.
     pub(crate) fn pending_by_kind(&self) -> [u32; 3] {
-        let mut pending = [0u32; 3];
-        for ask in self.pending().filter(|ask| !ask.facts.am) {
-            let count = &mut pending[self.kind(ask.facts.priority) as usize];
-            *count = count.saturating_add(ask.facts.count).min(PENDING_MAX);
-        }
-        pending
+        self.pending_tasks
+            .map(|sum| sum.min(u64::from(PENDING_MAX)) as u32)
     }
 
     /// Whether containers of the kind are tasks in the papers' sense. The only `Other` container of

@@ -7,7 +7,7 @@ mod masters;
 use crate::config::Compare;
 use crate::model::job::Container;
 use crate::words::ids::{JobId, Millis, QueueId};
-use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
+use crate::words::keys::{Layout, POOLS, ShapeId, ShareKey, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,6 +64,14 @@ impl Default for Limits {
     }
 }
 
+/// The asks of a leaf that are next in line at a limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub(crate) leaf: ShareNodeId,
+    pub(crate) shape: ShapeId,
+    pub(crate) size: Resource,
+}
+
 /// Usage, demand and limits of one node of the tree.
 #[derive(Clone, Debug)]
 pub struct ShareNode {
@@ -84,6 +92,8 @@ pub struct ShareNode {
     pub max_share: Resource,
     /// Whether `max_share` limits anything.
     pub limited: bool,
+    /// The ask for which what `max_share` leaves is kept; see `engine/at_limit.rs`.
+    pub(crate) kept: Option<Kept>,
     /// The part of the fair share that ApplicationMasters may take; -1 for no limit.
     pub max_am_share: f64,
     /// How it is compared with its siblings, if the queue above says so.
@@ -144,6 +154,7 @@ impl ShareNode {
             min_share: Resource::ZERO,
             max_share: Resource::UNBOUNDED,
             limited: false,
+            kept: None,
             max_am_share: 1.0,
             compared_by: None,
             sets_minimum: false,
@@ -395,6 +406,17 @@ impl ShareTree {
             let node = &self.nodes[at.index()];
             !node.limited || resource.fits_in(&(node.max_share - node.used))
         })
+    }
+
+    /// What the limit of `at` leaves to a shape of a leaf below it: others are next in line for
+    /// what is kept.
+    pub(crate) fn room_at(&self, at: ShareNodeId, leaf: ShareNodeId, shape: ShapeId) -> Resource {
+        let node = &self.nodes[at.index()];
+        let room = node.max_share - node.used;
+        match node.kept {
+            Some(kept) if (kept.leaf, kept.shape) != (leaf, shape) => room - kept.size,
+            _ => room,
+        }
     }
 
     /// Adds to (or takes from) the usage of a leaf and everything above it.

@@ -91,14 +91,20 @@ fn a_large_ask_behind_long_tasks_is_served_in_a_cluster_of_any_size() {
 
 #[test]
 fn as_many_nodes_are_held_as_containers_wait_up_to_the_bound() {
-    // A twentieth of 40.
-    let mut busy = Busy::new(40, full());
+    // A share too small for any; a twentieth of 40.
+    let mut config = full();
+    config["queues"] = json!([{"path": "root.large", "weight": 0.02}]);
+    let mut busy = Busy::new(40, config.clone());
     busy.host.ask(LARGE, 0, 3, 4096);
     let (_, held) = busy.served(3);
     assert_eq!(held, 2);
-    let mut config = full();
     config["reservation"] = json!({"nodes_max": 0.2});
     let mut busy = Busy::new(40, config);
+    busy.host.ask(LARGE, 0, 3, 4096);
+    let (_, held) = busy.served(3);
+    assert_eq!(held, 3);
+    // A leaf below its share has no other bound.
+    let mut busy = Busy::new(40, full());
     busy.host.ask(LARGE, 0, 3, 4096);
     let (_, held) = busy.served(3);
     assert_eq!(held, 3);

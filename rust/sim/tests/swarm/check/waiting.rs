@@ -4,6 +4,8 @@
 //! except that
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
+//! - the limit of a queue above keeps what it has free for the ask that is next there, each time
+//!   for at most `reservation.hold_max_ms` since it gained room;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
 //!   since it gained room;
 //! - the host refused this node for this job within the last second;
@@ -16,7 +18,9 @@
 
 use crate::host::Grant;
 use crate::host::HeldBack;
+use crate::queues::path_up;
 use crate::world::{HeldNode, World};
+use heddle_core::engine::TICK_MS;
 use heddle_core::words::ids::{AskId, JobId, Locality, NodeId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::failure::{Check, Checked, Failure};
@@ -38,6 +42,9 @@ impl World {
         }
         let mut held_back = Vec::new();
         for (job, ask) in self.could_run(node, true) {
+            if self.check_kept(job, ask)? {
+                continue;
+            }
             let engine_ask = self.link.engine.cluster().job(job);
             let engine_ask = engine_ask.and_then(|job| job.ask(ask));
             let known = &self.host.jobs[&job].asks[&ask];
@@ -93,6 +100,33 @@ impl World {
         });
         let filled = (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]);
         self.plan.containers_max.is_some_and(|most| count >= most) || (fill < 1.0 && filled)
+    }
+
+    /// Returns whether a limit keeps its room from an ask for a larger one, and checks that this
+    /// ends in time.
+    fn check_kept(&self, job: JobId, ask: AskId) -> Checked<bool> {
+        let engine = &self.link.engine;
+        let job = &self.host.jobs[&job];
+        let facts = &job.asks[&ask].facts;
+        for (_, queue, size, since) in engine.kept_at_limits() {
+            let Some(queue) = engine.cluster().queues.get(queue) else {
+                continue;
+            };
+            let path = queue.config.path.as_str();
+            let max_share = self.plan.max_share(path, &engine.cluster().capacity);
+            let room = max_share - self.host.used_below(path);
+            let below = path_up(&job.queue).any(|at| at == path);
+            if !below || (facts.resource + size).fits_in(&room) {
+                continue;
+            }
+            let most = self.hold_ms_max + self.plan.reservation_ms.0 + TICK_MS;
+            if self.engine_now - since > most {
+                let what = format!("{path} keeps {room:?} for {size:?} from {since}");
+                return Err(Failure::new(Check::Delay, what));
+            }
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Returns whether the node is held, and checks that the hold ends in time.

@@ -47,6 +47,12 @@ struct Line {
 }
 
 impl Engine {
+    /// Forgets what was noted of queues: their numbers or limits may change.
+    pub(super) fn forget_lines(&mut self) {
+        self.at_limits = Lines::default();
+        self.short_since.clear();
+    }
+
     /// Reviews every limit on the tick.
     pub(super) fn review_limits(&mut self) {
         let nodes = self.cluster.nodes().map(|node| &node.facts);

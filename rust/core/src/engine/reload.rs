@@ -62,6 +62,7 @@ impl Engine {
             engine.restart_partitions();
             engine.count_slots();
             engine.restart_users();
+            engine.forget_lines();
             engine.tell_all();
             engine.settle();
             engine.resize_trace();

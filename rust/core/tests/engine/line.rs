@@ -281,8 +281,9 @@ fn behind(seeds: u64, after_ms: i64) -> Vec<String> {
 /// `HEDDLE_LINE_SEEDS` is the number of trees.
 #[test]
 fn no_leaf_falls_behind_because_its_asks_are_larger() {
-    let seeds = std::env::var("HEDDLE_LINE_SEEDS").ok();
-    let seeds = seeds.and_then(|text| text.parse().ok()).unwrap_or(4);
+    let seeds = std::env::var_os("HEDDLE_LINE_SEEDS");
+    let seeds = seeds.and_then(|text| text.to_str()?.parse().ok());
+    let seeds = seeds.unwrap_or(4);
     let fails = behind(seeds, 5_000);
     assert!(fails.is_empty(), "{}", fails.join("\n"));
     // Without holds it does: these trees show it.

@@ -87,7 +87,7 @@ fn an_audit_tells_of_the_numbers_that_it_is_asked_for() {
     let slice = host.request(json!({"op": "audit", "jobs": [2, 9], "nodes": [0, 1]}));
     assert_eq!(slice["jobs"], json!([all["jobs"][1]]));
     assert_eq!(slice["nodes"], json!([all["nodes"][0]]));
-    let asks =
+    let mut asks =
         |range: Value| host.request(json!({"op": "audit", "asks": range}))["jobs"][0][3].clone();
     assert_eq!(asks(json!([0, 1])), all["jobs"][0][3]);
     assert_eq!(asks(json!([1, 9])), json!([]));

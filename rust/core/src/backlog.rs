@@ -13,11 +13,13 @@ mod classes;
 mod holds;
 mod places;
 mod shapes;
+mod skips;
 
 pub(crate) use classes::ClassIndex;
 pub(crate) use holds::Reservation;
 pub(crate) use places::PlaceIndex;
 pub(crate) use shapes::{FitList, ShapeMask, ShapeSize, Shapes};
+pub(crate) use skips::{Skip, Skips};
 
 use crate::model::job::{Ask, Job};
 use crate::model::share_tree::ShareTree;
@@ -70,7 +72,7 @@ type Sets = BTreeMap<ShapeId, BTreeSet<Entry>>;
 pub(crate) struct Leaf {
     /// Asks that any node with room may serve.
     pub open: Sets,
-    /// Asks that insist on their hosts or racks for a bounded time.
+    /// Asks that insist on their hosts or racks for a bounded time, or on their hosts alone.
     pub locked: Sets,
 }
 
@@ -83,6 +85,8 @@ pub(crate) struct Backlog {
     pub places: PlaceIndex,
     /// Open and strict asks by class of the place stage.
     pub classes: ClassIndex,
+    /// When locked asks were passed over.
+    pub skips: Skips,
     leaves: Vec<Leaf>,
     open_masks: Vec<ShapeMask>,
     locked_masks: Vec<ShapeMask>,
@@ -97,6 +101,7 @@ impl Backlog {
             .resize_with(share_nodes.max(self.open_masks.len()), ShapeMask::default);
         self.locked_masks
             .resize_with(share_nodes.max(self.locked_masks.len()), ShapeMask::default);
+        self.skips.grow(share_nodes);
     }
 
     /// Takes all asks out at once.

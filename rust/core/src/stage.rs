@@ -10,3 +10,4 @@ pub(crate) mod market;
 pub(crate) mod order;
 pub mod place;
 pub(crate) mod share;
+pub(crate) mod worth;

@@ -19,9 +19,6 @@ impl ShapeId {
     }
 }
 
-/// How many moments of being passed over a shape remembers.
-const SKIPS_MAX: usize = 64;
-
 /// The properties that tell shapes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ShapeSize {
@@ -64,8 +61,6 @@ pub(crate) struct Shape {
     pub standing: u32,
     /// Since when it has been in the backlog without fitting a node that reported.
     pub unfit_since_ms: Millis,
-    /// Moments when a node was left with room for it though asks of it were locked.
-    skips: Vec<Millis>,
     /// The last heartbeat in which it fitted.
     stamp: u64,
     /// Its place among the pending shapes, if it is one.
@@ -103,7 +98,6 @@ impl Shapes {
             users: 1,
             standing: 0,
             unfit_since_ms: 0,
-            skips: Vec::new(),
             stamp: 0,
             at: 0,
         };
@@ -254,27 +248,6 @@ impl Shapes {
     pub(crate) fn is_fit(&self, id: ShapeId, fits: &FitList) -> bool {
         self.table[id.0 as usize].stamp == fits.stamp
     }
-
-    /// Notes that asks of `id` were passed over: a node kept room for them. Moments nearer than
-    /// `grain_ms` count as one, which bounds the memory and delays no ask by more than that.
-    pub(crate) fn skipped(&mut self, id: ShapeId, now: Millis, grain_ms: Millis) {
-        let skips = &mut self.table[id.0 as usize].skips;
-        if skips.last().is_some_and(|last| now - last < grain_ms) {
-            return;
-        }
-        if skips.len() == SKIPS_MAX {
-            skips.remove(0);
-        }
-        skips.push(now);
-    }
-
-    /// The first time at or after `since` that asks of `id` were passed over.
-    pub(crate) fn first_skip(&self, id: ShapeId, since: Millis) -> Option<Millis> {
-        let skips = &self.table[id.0 as usize].skips;
-        skips
-            .get(skips.partition_point(|skip| *skip < since))
-            .copied()
-    }
 }
 
 /// Which shapes are present below a node of the tree of shares.
@@ -375,22 +348,5 @@ mod tests {
         assert!(shapes.is_fit(small, &fits) && !shapes.is_fit(large, &fits));
         shapes.refit(&Resource::new(4096, 1), [true, false], &mut fits);
         assert_eq!(fits.shapes, [], "its pool is full");
-    }
-
-    #[test]
-    fn the_first_skip_after_a_moment_is_remembered() {
-        let mut shapes = Shapes::default();
-        let id = shapes.acquire(size(1024, 0, false));
-        assert_eq!(shapes.first_skip(id, 0), None);
-        for now in [100, 104, 200, 300] {
-            shapes.skipped(id, now, 10);
-        }
-        assert_eq!(shapes.first_skip(id, 0), Some(100));
-        assert_eq!(
-            shapes.first_skip(id, 101),
-            Some(200),
-            "104 was within the grain"
-        );
-        assert_eq!(shapes.first_skip(id, 301), None);
     }
 }

@@ -177,6 +177,7 @@ impl Engine {
         let Some(ask) = owner.ask_mut(ask_id) else {
             return self.tell_withdrawn(grant.job, &grant.container);
         };
+        ask.served = ask.served.saturating_sub(1);
         let count = ask.facts.count + 1;
         owner.set_count(ask_id, count);
         let floor = self.floor_of(grant.job, ask_id);

@@ -11,7 +11,7 @@ use crate::model::cluster::Node;
 use crate::model::job::{Container, Row, Standing};
 use crate::words::event::{Decision, TaskFacts};
 use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId};
-use crate::words::keys::{POOLS, Pass, ShareNodeId};
+use crate::words::keys::{POOLS, Pass};
 use crate::words::resource::Resource;
 
 /// One report of a node.
@@ -153,6 +153,9 @@ impl Engine {
         fits: &mut FitList,
     ) {
         let limits = self.setup.config.heartbeat;
+        let wait_ms = |level| self.place.wait_ms(level);
+        let longest_ms = wait_ms(Locality::NodeLocal).max(wait_ms(Locality::RackLocal));
+        self.backlog.skips.set_longest(longest_ms);
         let mut nominated: [Vec<JobId>; POOLS] = Default::default();
         loop {
             if decisions.len() >= decisions_max {
@@ -177,7 +180,7 @@ impl Engine {
             let mut search = self.search(node, fits, &nominated);
             search.lends = visit.lends;
             let pick = search.run();
-            let (passed_over, left_out) = (search.passed_over, search.left_out);
+            let (skips, left_out) = (search.skips, search.left_out);
             let overtaken = search.overtaken;
             self.subject.set(None);
             if let Some(leaf) = overtaken {
@@ -186,18 +189,14 @@ impl Engine {
             for leaf in left_out {
                 self.tell(|_| Some(Change::PassedOver { leaf }));
             }
-            if let Some(entry) = passed_over
-                && let Some(job) = self.cluster.job_mut(entry.job)
-                && let Some(ask) = job.ask_mut(entry.ask)
-            {
-                ask.passed_over_ms.get_or_insert(self.now);
+            for (at, shape, skip) in skips {
+                self.backlog.skips.note(at, shape, skip);
             }
             let Some(pick) = pick else {
                 if !visit.lends {
                     let room = self.cluster.node(id).map(|node| node.free);
                     self.note_look(&room.unwrap_or(Resource::ZERO));
                 }
-                self.note_skips(fits);
                 return;
             };
             visit.granted.resource += self.backlog.shapes.get(pick.shape).size.resource;
@@ -242,7 +241,7 @@ impl Engine {
             subject: &self.subject,
             nominated,
             pass: Pass::ALL,
-            passed_over: None,
+            skips: Vec::new(),
             left_out: Vec::new(),
             overtaken: None,
         }
@@ -251,21 +250,6 @@ impl Engine {
     /// The pools without a free slot on a node, by the configuration or by the order stage.
     pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
         self.slots_left(node).map(|left| left <= 0)
-    }
-
-    /// Notes that the node keeps room that locked asks could use: their clocks run.
-    fn note_skips(&mut self, fits: &FitList) {
-        let locked = self.backlog.locked_mask(ShareNodeId::ROOT);
-        let wait_ms = |level| self.place.wait_ms(level);
-        let longest_ms = wait_ms(Locality::NodeLocal).max(wait_ms(Locality::RackLocal));
-        // With this grain, the 64 moments of `SKIPS_MAX` reach back twice the longest wait.
-        let grain_ms = (longest_ms / 32).max(1);
-        for shape in &fits.shapes {
-            // Strict asks have no mask, but one that waits for its host's rack needs the clock.
-            if locked & (1 << shape.bit()) != 0 || !self.timers.is_empty() {
-                self.backlog.shapes.skipped(*shape, self.now, grain_ms);
-            }
-        }
     }
 
     /// Takes the room for the picked ask and tells the host. Returns how near the node is to what
@@ -302,6 +286,7 @@ impl Engine {
             task: TaskFacts::default(),
         };
         let floor = self.floor_of(pick.job, pick.ask);
+        self.bank_wait(pick.job, pick.ask);
         self.note_grant(id, &pick, locality);
         self.cluster.take_room(id, &container.resource);
         self.charge(pick.job, &container, true);
@@ -376,6 +361,7 @@ impl Engine {
         let ask = job
             .ask_mut(pick.ask)
             .expect("a pick is of an ask that is there");
+        ask.served = ask.served.saturating_add(1);
         if ask.facts.count > 1 {
             if !lent {
                 ask.waiting_since_ms = now;
@@ -390,29 +376,29 @@ impl Engine {
             .cluster
             .job_mut(pick.job)
             .expect("a pick is of a job that is there");
+        let ask = job
+            .ask_mut(pick.ask)
+            .expect("a pick is of an ask that is there");
+        ask.suspended = false;
         job.set_count(pick.ask, 0);
         counted
     }
 
     /// Applies the place stage's answer to a grant: an ask that was served where it insisted keeps
-    /// insisting, with a new clock.
+    /// insisting, as long as that is worth its price.
     fn settle_after_grant(&mut self, pick: Pick, floor: Locality, granted: Locality) {
-        let now = self.now;
-        let place = &self.place;
-        let Some(ask) = self
-            .cluster
-            .job_mut(pick.job)
-            .and_then(|job| job.ask_mut(pick.ask))
-        else {
+        let Some(worth) = self.worth(pick.job, pick.ask) else {
             return;
         };
+        let ask = worth.ask;
         if ask.standing == Standing::Out {
             return;
         }
-        let next = place.after_grant(floor, ask.level, granted);
-        if next == ask.level && granted <= ask.level && ask.standing != Standing::Open {
-            ask.insisting_since_ms = now;
-            ask.passed_over_ms = None;
+        let next = worth.level(self.place.after_grant(floor, ask.level, granted));
+        if next == ask.level && granted <= ask.level {
+            let job = self.cluster.job_mut(pick.job);
+            let ask = job.and_then(|job| job.ask_mut(pick.ask));
+            ask.expect("it was found above").waited_ms = 0;
         }
         self.set_level(pick.job, pick.ask, next);
         self.settle_level(pick.job, pick.ask, floor);

@@ -6,7 +6,8 @@ use crate::backlog::{Backlog, Entry};
 use crate::model::cluster::Cluster;
 use crate::model::job::{Ask, Job, Row, Standing};
 use crate::model::share_tree::ShareTree;
-use crate::words::ids::{AskId, JobId, Locality, PlaceId};
+use crate::stage::worth::{self, Worth};
+use crate::words::ids::{AskId, JobId, Locality, Millis, PlaceId};
 use std::iter::once;
 
 /// The nearest kind of place that the ask names.
@@ -52,7 +53,9 @@ impl Engine {
             },
             _ => return,
         };
-        let (now, level) = (self.now, self.place.start(floor));
+        let now = self.now;
+        let worth = self.worth(job_id, ask_id).expect("it was found above");
+        let level = worth.level(self.place.start(floor));
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         let (leaf, arrival) = (job.leaf, (job.facts.submitted_ms, job_id));
         let ask = job.ask_mut(ask_id).expect("it was found above");
@@ -63,10 +66,10 @@ impl Engine {
             } else {
                 level.min(Locality::RackLocal)
             };
-            ask.insisting_since_ms = now;
-            ask.passed_over_ms = None;
+            ask.waited_ms = 0;
             ask.waiting_since_ms = now;
         }
+        ask.insisting_since_ms = now;
         ask.standing = standing_at(ask);
         let shape = ask.shape;
         let partition = ask.facts.partition;
@@ -123,7 +126,8 @@ impl Engine {
         Entry::new(job, ask)
     }
 
-    /// Takes an ask out of the backlog: nothing is pending, or its key is about to change.
+    /// Takes an ask out of the backlog: nothing is pending, something holds it back, or its key is
+    /// about to change. If it comes back with the same containers, its wait goes on.
     pub(super) fn leave(&mut self, job_id: JobId, ask_id: AskId) {
         let Some(job) = self.cluster.job(job_id) else {
             return;
@@ -134,21 +138,14 @@ impl Engine {
         }
         let (leaf, shape) = (job.leaf, ask.shape);
         let arrival = (job.facts.submitted_ms, job_id);
+        self.bank_wait(job_id, ask_id);
         self.list_everywhere(job_id, ask_id, false);
         self.backlog.shapes.leave(shape);
         self.count_ask(leaf, arrival, shape, false);
         self.disarm(job_id, ask_id);
         let job = self.cluster.job_mut(job_id).expect("it was found above");
-        job.ask_mut(ask_id).expect("it was found above").standing = Standing::Out;
-    }
-
-    /// Takes out an ask that its user's limit holds back; its clock goes on.
-    pub(super) fn suspend(&mut self, job_id: JobId, ask_id: AskId) {
-        let job = self.cluster.job_mut(job_id);
-        if let Some(ask) = job.and_then(|job| job.ask_mut(ask_id)) {
-            ask.suspended |= ask.standing != Standing::Out;
-        }
-        self.leave(job_id, ask_id);
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        (ask.standing, ask.suspended) = (Standing::Out, true);
     }
 
     /// Takes all asks of a job out, so that its leaf or order key may change.
@@ -203,12 +200,11 @@ impl Engine {
         }
         list(&mut self.backlog, &self.tree, job, ask, false);
         self.disarm(job_id, ask_id);
-        let now = self.now;
+        self.bank_wait(job_id, ask_id);
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         let ask = job.ask_mut(ask_id).expect("it was found above");
         ask.level = level;
-        ask.insisting_since_ms = now;
-        ask.passed_over_ms = None;
+        ask.waited_ms = 0;
         ask.standing = standing_at(ask);
         let job = self.cluster.job(job_id).expect("it was found above");
         let ask = job.ask(ask_id).expect("it was found above");
@@ -255,7 +251,9 @@ impl Engine {
         };
         let floor = floor(&self.cluster, ask);
         if floor != floor_before {
-            let (before, after) = (self.place.start(floor_before), self.place.start(floor));
+            let worth = self.worth(job_id, ask_id).expect("it was found above");
+            let before = self.place.start(floor_before);
+            let after = worth.level(self.place.start(floor));
             if ask.level == before || ask.level < after {
                 self.set_level(job_id, ask_id, after);
             }
@@ -296,22 +294,62 @@ impl Engine {
         }
     }
 
-    fn arm(&mut self, job_id: JobId, ask_id: AskId) {
-        let job = self
-            .cluster
-            .job_mut(job_id)
-            .expect("armed for a job that is there");
-        let ask = job.ask_mut(ask_id).expect("armed for an ask that is there");
-        let due = ask.insisting_since_ms + self.place.wait_ms(ask.level);
-        let waits = match ask.standing {
-            Standing::Out | Standing::Open => false,
-            Standing::Locked => true,
-            Standing::Strict => ask.level == Locality::NodeLocal,
+    /// What an ask may lose to waits.
+    pub(super) fn worth(&self, job: JobId, ask: AskId) -> Option<Worth<'_>> {
+        let job = self.cluster.job(job)?;
+        let ask = job.ask(ask)?;
+        let pool = self.backlog.shapes.get(ask.shape).size.pool;
+        Some(Worth {
+            place: &*self.place,
+            job,
+            ask,
+            slots: self.slots[pool.unwrap_or(0)],
+        })
+    }
+
+    /// When an ask was first passed over since it insists.
+    fn passed_over(&self, job: &Job, ask: &Ask) -> Option<Millis> {
+        let tree = self.tree_of(ask.facts.partition);
+        self.backlog.skips.first(&self.cluster, tree, job, ask)
+    }
+
+    /// Adds up what an ask has waited until now. From now on it waits afresh.
+    pub(super) fn bank_wait(&mut self, job_id: JobId, ask_id: AskId) {
+        let Some(worth) = self.worth(job_id, ask_id) else {
+            return;
         };
-        if waits {
-            ask.timer_ms = Some(due);
-            self.timers.insert((due, job_id, ask_id));
+        let passed_over = worth
+            .ask
+            .waits()
+            .then(|| self.passed_over(worth.job, worth.ask));
+        let waited_ms = passed_over.flatten().map_or(0, |first| self.now - first);
+        let cost = worth.cost(waited_ms);
+        let now = self.now;
+        let job = self.cluster.job_mut(job_id).expect("it was found above");
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        ask.waited_ms += waited_ms;
+        ask.lost_ms = ask.lost_ms.saturating_add(cost);
+        ask.insisting_since_ms = now;
+    }
+
+    /// Sets the timer of an ask that waits: when its wait is over, or, if it has not been passed
+    /// over yet, when it could be.
+    fn arm(&mut self, job_id: JobId, ask_id: AskId) {
+        let worth = self.worth(job_id, ask_id);
+        let worth = worth.expect("armed for an ask that is there");
+        if !worth.ask.waits() {
+            return;
         }
+        let left_ms = worth.left_ms();
+        let least_ms = self.place.least_ms(worth.ask.level);
+        let due = match self.passed_over(worth.job, worth.ask) {
+            Some(first) => first + left_ms,
+            None => self.now + left_ms.max(least_ms),
+        };
+        let job = self.cluster.job_mut(job_id).expect("it was found above");
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        ask.timer_ms = Some(due);
+        self.timers.insert((due, job_id, ask_id));
     }
 
     fn disarm(&mut self, job_id: JobId, ask_id: AskId) {
@@ -331,33 +369,22 @@ impl Engine {
                 return;
             }
             self.timers.pop_first();
-            let now = self.now;
-            let shapes = &self.backlog.shapes;
-            let Some(job) = self.cluster.job_mut(job_id) else {
+            let Some(worth) = self.worth(job_id, ask_id) else {
                 continue;
             };
-            let Some(ask) = job.ask_mut(ask_id) else {
+            let (level, left_ms) = (worth.ask.level, worth.left_ms());
+            let first = self.passed_over(worth.job, worth.ask);
+            let over = first.is_some_and(|first| self.now - first >= left_ms);
+            let job = self.cluster.job_mut(job_id).expect("it was found above");
+            job.ask_mut(ask_id).expect("it was found above").timer_ms = None;
+            if !over {
+                self.arm(job_id, ask_id);
                 continue;
-            };
-            ask.timer_ms = None;
-            let wait_ms = self.place.wait_ms(ask.level).max(1);
-            let skipped = shapes.first_skip(ask.shape, ask.insisting_since_ms);
-            let first = match (ask.passed_over_ms, skipped) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-            if first.is_some_and(|first| now - first >= wait_ms) {
-                let next = match ask.level {
-                    Locality::NodeLocal => Locality::RackLocal,
-                    _ => Locality::OffSwitch,
-                };
-                let next = self.place.start(next);
-                self.set_level(job_id, ask_id, next);
-            } else {
-                let again = first.unwrap_or(now) + wait_ms;
-                ask.timer_ms = Some(again);
-                self.timers.insert((again, job_id, ask_id));
             }
+            self.bank_wait(job_id, ask_id);
+            let worth = self.worth(job_id, ask_id).expect("it was found above");
+            let next = worth.level(self.place.start(worth::next(level)));
+            self.set_level(job_id, ask_id, next);
         }
     }
 }
@@ -366,7 +393,7 @@ impl Engine {
 fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bool) {
     let entry = Entry::new(job, ask);
     let open = ask.standing == Standing::Open;
-    if open || ask.standing == Standing::Locked {
+    if open || ask.waits() {
         if added {
             backlog.insert(tree, job.leaf, ask.shape, entry, open);
         } else {

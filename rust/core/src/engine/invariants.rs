@@ -382,7 +382,7 @@ impl Engine {
                 *standing.entry(ask.shape).or_default() += 1;
                 let strict = ask.standing == Standing::Strict;
                 same("strictness", &strict, &!ask.facts.relax)?;
-                if !strict {
+                if !strict || ask.waits() {
                     let open = ask.level == Locality::OffSwitch;
                     expected.insert((job.leaf, ask.shape, Entry::new(job, ask), open));
                 }

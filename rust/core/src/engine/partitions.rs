@@ -4,17 +4,13 @@
 use super::{Engine, grow_by};
 use crate::model::by_label::ByLabel;
 use crate::model::cluster::Node;
-use crate::model::job::{Ask, Container, Standing};
+use crate::model::job::{Container, Standing};
 use crate::model::queue::Queue;
 use crate::model::share_tree::{Limits, ShareTree};
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, QueueId};
 use crate::words::keys::{Layout, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
-
-/// How long an ask without a label must have waited for nodes without one before others lend it
-/// room. The Capacity Scheduler waits until as many nodes have reported as there are.
-pub(super) const LEND_AFTER_MS: Millis = 1_000;
 
 /// More labels than a cluster has. Usage on nodes of further ones counts as on nodes without a
 /// label, but their capacity does not.
@@ -205,6 +201,9 @@ impl Engine {
         let tree = tree.unwrap_or(&mut self.tree);
         tree.count_container(leaf, container, taken);
         let resource = &container.resource;
+        if !taken {
+            tree.note_roomy(leaf, resource, self.now);
+        }
         tree.charge(&*self.share, &capacity, leaf, resource, pool, taken);
     }
 
@@ -290,11 +289,6 @@ impl Engine {
 /// the owner would take their application down with the room.
 pub(super) fn may_be_lent(partition: PartitionId, am: bool) -> bool {
     partition == PartitionId::DEFAULT && !am
-}
-
-/// Whether an ask has waited long enough for nodes of its own.
-pub(super) fn may_borrow(ask: &Ask, now: Millis) -> bool {
-    now - ask.waiting_since_ms >= LEND_AFTER_MS
 }
 
 #[cfg(test)]

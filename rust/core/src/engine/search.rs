@@ -2,8 +2,7 @@
 //! first ask of the leaf that may run there, in the order stage's order. Changes nothing.
 
 use super::Subject;
-use super::partitions::may_borrow;
-use crate::backlog::{Backlog, Entry, FitList};
+use crate::backlog::{Backlog, Entry, FitList, Skip};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::Standing;
 use crate::model::share_tree::ShareTree;
@@ -45,9 +44,9 @@ pub(super) struct Search<'a> {
     pub(super) nominated: &'a [Vec<JobId>; POOLS],
     /// Which pass over the tree of shares this is.
     pub(super) pass: Pass,
-    /// The locked ask before the one that was found, if any: it was passed over, and its clock
-    /// starts. One is enough: the next has its turn once this one is served.
-    pub(super) passed_over: Option<Entry>,
+    /// Locked asks that stand before the one that was found: they were passed over, and their
+    /// clocks start.
+    pub(super) skips: Vec<(ShareNodeId, ShapeId, Skip)>,
     /// Leaves in which the place stage's steps found nothing.
     pub(super) left_out: Vec<ShareNodeId>,
     /// The leaf that was next, if one entitled alike was served before it.
@@ -60,7 +59,6 @@ impl Search<'_> {
         let market = self.share.market();
         for pass in market.map_or(&[Pass::ALL][..], Market::passes) {
             self.pass = *pass;
-            self.passed_over = None;
             let pick = self.find(ShareNodeId::ROOT, [true; 2]);
             if pick.is_some() {
                 return pick;
@@ -203,7 +201,8 @@ impl Search<'_> {
 
     /// The first ask of the wanted kinds, in the order of keys.
     fn plain(&mut self, leaf: ShareNodeId, wanted: impl Fn(Kind) -> bool) -> Option<Pick> {
-        let wanted = |shape: ShapeId| wanted(self.backlog.shapes.get(shape).size.kind);
+        let shapes = &self.backlog.shapes;
+        let wanted = |shape: ShapeId| wanted(shapes.get(shape).size.kind);
         let (host, rack) = (self.node.facts.host, self.node.facts.rack);
         let mut best: Option<(Entry, ShapeId)> = None;
         for (shape, asks) in &self.backlog.leaf(leaf).open {
@@ -222,7 +221,7 @@ impl Search<'_> {
                 }
             }
         }
-        self.pass_over_in_leaf(leaf, best.map(|(entry, _)| entry));
+        self.pass_over_in_leaf(leaf, best.map(|(entry, _)| entry), wanted);
         best.map(|(entry, shape)| pick_of(&entry, shape))
     }
 
@@ -278,7 +277,7 @@ impl Search<'_> {
         let facts = &self.node.facts;
         let market = self.share.market().filter(|_| job.authority.is_some());
         market.is_none_or(|market| market.affords(job, self.pass, self.now))
-            && (!self.lends || may_borrow(ask, self.now))
+            && (!self.lends || ask.may_borrow(self.now))
             && !job.blacklists(facts.host, facts.rack)
             && job
                 .refused
@@ -288,41 +287,49 @@ impl Search<'_> {
                 || ask.may_run_on(facts.host, facts.rack))
     }
 
-    fn may_borrow(&self, entry: &Entry) -> bool {
-        let job = self.cluster.job(entry.job);
-        let ask = job.and_then(|job| job.ask(entry.ask));
-        may_borrow(ask.expect("indexed asks are there"), self.now)
-    }
-
+    /// Notes that all locked asks at or below `at` are passed over. Looks at no queue below.
     fn pass_over_below(&mut self, at: ShareNodeId) {
-        let any = self.backlog.locked_mask(at) & self.fits.mask != 0;
-        if self.passed_over.is_some() || !any {
+        let locked = self.backlog.locked_mask(at) & self.fits.mask;
+        if locked == 0 {
             return;
         }
-        let mut leaf = at;
-        while let Some(child) = self.tree.node(leaf).in_order().next() {
-            leaf = child;
+        if self.tree.node(at).children.is_empty() {
+            return self.pass_over_in_leaf(at, None, |_| true);
         }
-        self.pass_over_in_leaf(leaf, None);
+        for shape in &self.fits.shapes {
+            if locked & (1 << shape.bit()) != 0 {
+                self.pass_over(at, *shape, None);
+            }
+        }
     }
 
-    fn pass_over_in_leaf(&mut self, leaf: ShareNodeId, before: Option<Entry>) {
-        if self.passed_over.is_some() {
-            return;
+    /// Notes that the locked asks of a leaf before that one are passed over.
+    fn pass_over_in_leaf(
+        &mut self,
+        leaf: ShareNodeId,
+        before: Option<Entry>,
+        wanted: impl Fn(ShapeId) -> bool,
+    ) {
+        let backlog = self.backlog;
+        for (shape, asks) in &backlog.leaf(leaf).locked {
+            let first = asks
+                .first()
+                .is_some_and(|first| before.is_none_or(|it| *first < it));
+            if first && wanted(*shape) && self.admits(leaf, *shape) {
+                self.pass_over(leaf, *shape, before);
+            }
         }
-        for (shape, asks) in &self.backlog.leaf(leaf).locked {
-            if !self.backlog.shapes.is_fit(*shape, self.fits) {
-                continue;
-            }
-            let mut looked_at = asks.iter().take(LENT_LOOKS);
-            let Some(first) = looked_at.find(|entry| !self.lends || self.may_borrow(entry)) else {
-                continue;
-            };
-            if before.is_none_or(|before| *first < before)
-                && self.passed_over.is_none_or(|other| *first < other)
-            {
-                self.passed_over = Some(*first);
-            }
+    }
+
+    fn pass_over(&mut self, at: ShareNodeId, shape: ShapeId, before: Option<Entry>) {
+        let skip = Skip {
+            at_ms: self.now,
+            before,
+            node: Some(self.node.facts.node),
+            lent: self.lends,
+        };
+        if !self.backlog.skips.knows(at, shape, &skip) {
+            self.skips.push((at, shape, skip));
         }
     }
 }

@@ -519,7 +519,7 @@ impl Engine {
         for ask in self.ask_ids(id) {
             let job = self.cluster.job(id).expect("it was found above");
             match job.ask(ask) {
-                Some(found) if !job.is_due(found) => self.suspend(id, ask),
+                Some(found) if !job.is_due(found) => self.leave(id, ask),
                 Some(_) => self.enter(id, ask),
                 None => {}
             }

@@ -3,7 +3,6 @@
 
 use super::View;
 use super::survey::shortage;
-use super::why::next_level;
 use crate::backlog::Entry;
 use crate::model::admission::Reached;
 use crate::model::job::Job;
@@ -34,10 +33,10 @@ impl View<'_> {
             Reason::Held(held) => released(held),
             Reason::Quota { .. } | Reason::Share { .. } => self.share.remedies(asked, &self.world),
             Reason::Behind { ahead, .. } => self.higher_priority(asked, ahead),
-            Reason::Locality { level, until_ms } => {
+            Reason::Locality { until_ms, .. } => {
                 let widened = |at_ms| Remedy::Time {
                     at_ms,
-                    level: Some(self.place.start(next_level(level))),
+                    level: Some(self.worth(asked).next_level()),
                 };
                 until_ms.map(widened).into_iter().collect()
             }

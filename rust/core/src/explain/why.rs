@@ -10,7 +10,8 @@ use crate::model::cluster::Node;
 use crate::model::job::{Job, Standing};
 use crate::model::queue::Queue;
 use crate::model::wait::{Ahead, PendingAsk, Reason, Wait};
-use crate::words::ids::{JobId, Locality, Millis};
+use crate::stage::worth::Worth;
+use crate::words::ids::{JobId, Millis};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
@@ -298,13 +299,21 @@ impl View<'_> {
     /// wait since the ask was first passed over has elapsed (`fire_timers`).
     fn goes_further_ms(&self, asked: &PendingAsk<'_>) -> Option<Millis> {
         let ask = asked.ask;
-        let skipped = self
-            .backlog
-            .shapes
-            .first_skip(ask.shape, ask.insisting_since_ms);
-        let first = [ask.passed_over_ms, skipped].into_iter().flatten().min()?;
-        let wait_ms = self.place.wait_ms(ask.level).max(1);
-        Some((first + wait_ms).max(ask.timer_ms.unwrap_or(0)))
+        let (cluster, tree) = (self.world.cluster, self.world.tree);
+        let skips = &self.backlog.skips;
+        let first = skips.first(cluster, tree, asked.job, ask)?;
+        let worth = self.worth(asked);
+        Some((first + worth.left_ms()).max(ask.timer_ms.unwrap_or(0)))
+    }
+
+    /// What the ask may lose to waits.
+    pub(super) fn worth<'b>(&'b self, asked: &PendingAsk<'b>) -> Worth<'b> {
+        Worth {
+            place: self.place,
+            job: asked.job,
+            ask: asked.ask,
+            slots: self.world.slots[asked.pool.unwrap_or(0)],
+        }
     }
 
     fn behind(&self, asked: &PendingAsk<'_>, ahead: Ahead) -> Reason {
@@ -394,13 +403,5 @@ impl View<'_> {
             let before = set.range(..mine).count() as i64;
             sum + shapes.get(*id).size.resource.times(before)
         })
-    }
-}
-
-/// Returns the next wider level.
-pub(super) fn next_level(level: Locality) -> Locality {
-    match level {
-        Locality::NodeLocal => Locality::RackLocal,
-        _ => Locality::OffSwitch,
     }
 }

@@ -114,22 +114,44 @@ pub struct Ask {
     pub shape: ShapeId,
     /// How far from the named places it may run now.
     pub level: Locality,
-    /// When it began to insist on `level`, or was last served there.
+    /// Since when it insists on `level` without a break, in the backlog and not served.
     pub insisting_since_ms: Millis,
-    /// When it was first passed over since then, if that was seen.
-    pub passed_over_ms: Option<Millis>,
+    /// How long it waited at `level` before that.
+    pub waited_ms: Millis,
+    /// What waiting has cost it so far: time in which its containers could have run.
+    pub lost_ms: i64,
+    /// How many containers it was granted.
+    pub served: u32,
     /// Since when it has waited: it became pending, or a node of its label served it.
     pub waiting_since_ms: Millis,
     /// When its level is reviewed next.
     pub timer_ms: Option<Millis>,
     /// Where it stands in the backlog.
     pub standing: Standing,
-    /// Whether a limit of its user took it out of the backlog. Its level and clock then go on: a
-    /// user who is above the limit now and then would otherwise insist without end.
+    /// Whether a limit or the order took it out of the backlog. Its level and wait then go on: one
+    /// that is held back now and then would otherwise insist without end.
     pub suspended: bool,
 }
 
+/// How long an ask without a label must have waited for nodes without one before others lend it
+/// room. The Capacity Scheduler waits until as many nodes have reported as there are.
+const LEND_AFTER_MS: Millis = 1_000;
+
 impl Ask {
+    /// Whether it has waited long enough for nodes of its own.
+    pub(crate) fn may_borrow(&self, now: Millis) -> bool {
+        now - self.waiting_since_ms >= LEND_AFTER_MS
+    }
+
+    /// Whether it waits for a nearer place than it may have later.
+    pub(crate) fn waits(&self) -> bool {
+        match self.standing {
+            Standing::Out | Standing::Open => false,
+            Standing::Locked => true,
+            Standing::Strict => self.level == Locality::NodeLocal,
+        }
+    }
+
     /// How near `host` or `rack` is to what was named.
     pub fn locality(&self, host: PlaceId, rack: PlaceId) -> Locality {
         if self.rows.get(&host).is_some_and(|row| row.count > 0) {

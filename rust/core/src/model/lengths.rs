@@ -115,15 +115,18 @@ impl Lengths {
         self.cluster[kind as usize].get()
     }
 
-    /// tau in ms: the mean of the job's own tasks, else its profile's, else its program's, else
-    /// the cluster's, else the default; never 0, which would be no work.
-    pub(crate) fn task_ms(&self, job: &Job, kind: Kind) -> f64 {
+    /// The mean of the job's own tasks, else its profile's, else its program's.
+    pub(crate) fn known_ms(&self, job: &Job, kind: Kind) -> Option<f64> {
         let profile = || job.hints.task_ms.get(kind as usize).copied().flatten();
-        let known = self
-            .own_ms(job.facts.job, kind)
+        self.own_ms(job.facts.job, kind)
             .or_else(|| profile().map(|ms| ms as f64))
             .or_else(|| self.program_ms(job, kind))
-            .or_else(|| self.cluster_ms(kind));
+    }
+
+    /// tau in ms: what is known of the job, else the cluster's mean, else the default; never 0,
+    /// which would be no work.
+    pub(crate) fn task_ms(&self, job: &Job, kind: Kind) -> f64 {
+        let known = self.known_ms(job, kind).or_else(|| self.cluster_ms(kind));
         known.unwrap_or(self.default_ms as f64).max(1.0)
     }
 

@@ -114,6 +114,8 @@ pub struct ShareNode {
     passed: Option<Resource>,
     /// The resources of its jobs' containers, grants in flight included.
     pub used: Resource,
+    /// Since when it has had room below `max_share`, for containers of the size that last ended.
+    pub(crate) roomy_since_ms: Millis,
     /// How many containers of its jobs take slots, by pool.
     pub running: [u32; POOLS],
     /// The job with something pending that was submitted first. Kept at leaves, and only for
@@ -165,6 +167,7 @@ impl ShareNode {
             recorded: Resource::UNBOUNDED,
             passed: None,
             used: Resource::ZERO,
+            roomy_since_ms: 0,
             running: [0; POOLS],
             first_arrival: None,
             arrivals: BTreeMap::new(),
@@ -451,6 +454,18 @@ impl ShareTree {
             }
             at = node.parent;
             self.rekey(keys, capacity, id);
+        }
+    }
+
+    /// Notes which limits from `leaf` up have room again as a container of that size ends.
+    pub(crate) fn note_roomy(&mut self, leaf: ShareNodeId, resource: &Resource, now: Millis) {
+        let mut at = Some(leaf);
+        while let Some(id) = at {
+            let node = &mut self.nodes[id.index()];
+            if node.limited && !resource.fits_in(&(node.max_share - node.used)) {
+                node.roomy_since_ms = now;
+            }
+            at = node.parent;
         }
     }
 

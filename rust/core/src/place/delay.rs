@@ -6,14 +6,24 @@
 //! a time.
 //!
 //! An ask's clock starts when it is first passed over, not when it appears. On a full cluster no
-//! ask could have been served, and waiting must not cost locality.
+//! ask could have been served, and waiting must not cost locality. Each ask's clock runs by itself.
+//!
+//! The waits are limits. An ask waits less if that is all that its tasks are worth
+//! (`stage/worth.rs`). The lengths of a job's tasks are those of its tasks that succeeded, or of
+//! its profile, or of the last run of its program. Before one of them is known the typical length
+//! on this cluster counts: the harmonic mean, so that it is the part of their lengths that tasks
+//! lose which has the intended mean. A plain mean would let short tasks wait as if they were long.
 
 use crate::config::{ConfigError, Section};
 use crate::model::change::{Change, Stale, World};
+use crate::model::job::Job;
+use crate::model::lengths::Lengths;
 use crate::stage::common::Stage;
 use crate::stage::entry::{Key, PolicySection};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
+use crate::words::kind::Kind;
+use serde_json::{Value, json};
 
 /// Entry in the catalogue.
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
@@ -36,12 +46,12 @@ const KEYS: &[Key] = &[
     Key::new(
         "node_wait_ms",
         "3000",
-        "time for which a task that is passed over insists on its node",
+        "the most for which a task that is passed over insists on its node",
     ),
     Key::new(
         "rack_wait_ms",
         "3000",
-        "time for which it then insists on its rack",
+        "the most for which it then insists on its rack",
     ),
     Key::new(
         "node_misses",
@@ -120,6 +130,8 @@ fn read(section: &mut Section<'_>) -> Result<Delay, ConfigError> {
         rack: Wait::read(section, "rack_wait_ms", "rack_misses")?,
         report_ms: section.whole("report_ms", 1, 3_600_000)?.unwrap_or(1_000),
         nodes: 0,
+        lengths: Lengths::default(),
+        typical: [Typical::default(); 3],
     })
 }
 
@@ -129,16 +141,73 @@ struct Delay {
     report_ms: Millis,
     /// The nodes that may get containers, as of the last tick.
     nodes: u32,
+    lengths: Lengths,
+    typical: [Typical; 3],
+}
+
+/// The harmonic mean of the lengths of all tasks of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Typical {
+    /// The sum of one over each length in ms.
+    rates: f64,
+    tasks: f64,
+}
+
+impl Typical {
+    fn sample(&mut self, length_ms: Millis) {
+        self.rates += 1.0 / length_ms.max(1) as f64;
+        self.tasks += 1.0;
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.tasks > 0.0).then(|| self.tasks / self.rates)
+    }
+}
+
+impl Delay {
+    fn counts(&self) -> bool {
+        let counts = |wait: &Wait| !matches!(wait, Wait::Time(_));
+        [self.node, self.rack].iter().any(counts)
+    }
 }
 
 impl Stage for Delay {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, _stale: &mut Stale) {
-        let counts = |wait: &Wait| matches!(wait, Wait::Misses(_));
-        if matches!(change, Change::Nodes | Change::Tick)
-            && [self.node, self.rack].iter().any(counts)
-        {
-            let nodes = world.cluster.nodes();
-            self.nodes = nodes.filter(|node| node.facts.schedulable).count() as u32;
+        match change {
+            Change::Nodes | Change::Tick if self.counts() => {
+                let nodes = world.cluster.nodes();
+                self.nodes = nodes.filter(|node| node.facts.schedulable).count() as u32;
+            }
+            Change::Ended {
+                job,
+                kind,
+                container,
+                succeeded: true,
+                ..
+            } if !container.am => {
+                // What the slot was taken for, its launch included.
+                let length_ms = world.now - container.started_ms;
+                self.lengths.sample(job.facts.job, *kind, length_ms);
+                self.typical[*kind as usize].sample(length_ms);
+            }
+            Change::JobRemoved(job) => self.lengths.end(job),
+            _ => {}
+        }
+    }
+
+    fn save(&self) -> Value {
+        let typical = self.typical.map(|of| json!([of.rates, of.tasks]));
+        json!({"lengths": self.lengths.save(), "typical": typical})
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.lengths.load(&saved["lengths"]);
+        for (kind, typical) in self.typical.iter_mut().enumerate() {
+            let number = |i: usize| saved["typical"][kind][i].as_f64().unwrap_or(0.0);
+            let (rates, tasks) = (number(0), number(1));
+            if rates > 0.0 && tasks > 0.0 {
+                *typical = Typical { rates, tasks };
+            }
         }
     }
 }
@@ -160,6 +229,21 @@ impl Place for Delay {
         }
     }
 
+    fn least_ms(&self, level: Locality) -> Millis {
+        let wait_ms = |level| self.wait_ms(level).min(self.report_ms);
+        match level {
+            Locality::NodeLocal => wait_ms(level),
+            // Waits in misses are those of a stock file: each lasts a round at most, and stays.
+            _ if self.counts() => wait_ms(Locality::NodeLocal) + wait_ms(level),
+            _ => wait_ms(Locality::NodeLocal).max(wait_ms(level)),
+        }
+    }
+
+    fn task_ms(&self, job: &Job, kind: Kind) -> Option<f64> {
+        let known = self.lengths.known_ms(job, kind);
+        known.or_else(|| self.typical[kind as usize].get())
+    }
+
     fn after_grant(&self, floor: Locality, level: Locality, granted: Locality) -> Locality {
         // A launch at a level makes the job insist on that level again (lines 8, 11 and 14).
         self.start(floor.max(granted)).min(level)
@@ -177,6 +261,8 @@ mod tests {
             rack: Wait::Time(rack_ms),
             report_ms: 1_000,
             nodes: 1,
+            lengths: Lengths::default(),
+            typical: [Typical::default(); 3],
         }
     }
 

@@ -20,9 +20,19 @@ pub trait Place: Stage + Send {
         Locality::OffSwitch
     }
 
-    /// How long an ask at `level` must be passed over before it moves to the next level.
+    /// How long an ask at `level` must be passed over, at the most, before it moves to the next.
     fn wait_ms(&self, _level: Locality) -> Millis {
         0
+    }
+
+    /// The wait at `level` and nearer ones that is never too long for an ask; see `stage/worth.rs`.
+    fn least_ms(&self, _level: Locality) -> Millis {
+        0
+    }
+
+    /// How long the tasks of a job will run, as far as that is known: what a wait is worth.
+    fn task_ms(&self, _job: &Job, _kind: Kind) -> Option<f64> {
+        None
     }
 
     /// The level after a grant at `granted` to an ask at `level`.

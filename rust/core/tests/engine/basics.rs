@@ -143,6 +143,7 @@ fn delay_waits_from_the_first_time_it_is_passed_over_first_for_the_node_then_for
     );
     let queue = host.queue("alice", None);
     host.job(1, queue);
+    host.profile(1, 60_000);
     host.ask_on(1, 0, 1024, &[(near, 0), (near, 0), (near, 0)]);
     // No node offers anything for a minute, which costs no locality.
     host.now = 60_000;
@@ -171,6 +172,7 @@ fn a_job_that_insists_lets_others_pass_and_its_clock_runs_while_they_do() {
     let queue = host.queue("alice", None);
     host.job(1, queue);
     host.job(2, queue);
+    host.profile(1, 60_000);
     host.ask_on(1, 0, 1024, &[(near, 0)]);
     host.ask(2, 0, 100, 1024);
     // Job 2 always fills the far node, so no room is left over.

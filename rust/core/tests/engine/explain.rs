@@ -256,6 +256,7 @@ fn a_wait_for_data_ends_at_the_moment_that_is_named() {
     host.ask(1, 0, 1, 1_024);
     assert_eq!(jobs(&host.beat(near)), [1], "its data's host is busy now");
     host.job(2, queue);
+    host.profile(2, 60_000);
     host.ask_on(2, 0, 1_024, &[(near, 0)]);
     let why = reason(&mut host, 2, "locality");
     assert_eq!(why["level"], json!(Locality::NodeLocal));

@@ -51,3 +51,4 @@ mod slots;
 mod subject;
 mod switch;
 mod users;
+mod waits;

@@ -5,8 +5,9 @@
 pub mod market;
 pub mod racks;
 pub mod timed;
+pub mod yard;
 
-use heddle_core::words::event::{AskFacts, ContainerFacts, Event, JobFacts, NodeFacts, Refusal};
+use heddle_core::words::event::*;
 use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::{Value, json};
@@ -129,6 +130,16 @@ impl Host {
         self.submit(job, queue, user, 0);
     }
 
+    /// Tells how long a job's tasks take, as from a profile.
+    pub fn profile(&mut self, job: u32, task_ms: Millis) {
+        let hints = JobHints {
+            task_ms: [Some(task_ms); 2],
+            ..JobHints::default()
+        };
+        let job = JobId(job);
+        self.step(&[Event::JobHints { job, hints }]);
+    }
+
     /// Returns how many nodes were added.
     pub fn nodes(&self) -> usize {
         self.free.len()
@@ -197,29 +208,40 @@ impl Host {
 
     pub fn beat_unanswered(&mut self, node: u32) -> Vec<Grant> {
         let free = self.free[node as usize];
-        let decisions = self.step(&[Event::Heartbeat {
+        self.grants(&[Event::Heartbeat {
             node: NodeId(node),
             free,
-        }]);
-        decisions
-            .into_iter()
-            .filter_map(|decision| match decision {
-                Decision::Grant {
-                    job,
-                    ask,
-                    node,
-                    locality,
-                    seq,
-                } => Some(Grant {
-                    job: job.0,
-                    ask: ask.0,
-                    node: node.0,
-                    locality,
-                    seq,
-                }),
-                _ => None,
-            })
-            .collect()
+        }])
+    }
+
+    /// Offers the room that is known to what a job asks for. Commits nothing.
+    pub fn offer_unanswered(&mut self, job: u32) -> Vec<Grant> {
+        self.grants(&[Event::Offer(JobId(job))])
+    }
+
+    fn grants(&mut self, events: &[Event]) -> Vec<Grant> {
+        let grant = |decision: Decision| match decision {
+            Decision::Grant {
+                job,
+                ask,
+                node,
+                locality,
+                seq,
+            } => Some(Grant {
+                job: job.0,
+                ask: ask.0,
+                node: node.0,
+                locality,
+                seq,
+            }),
+            _ => None,
+        };
+        self.step(events).into_iter().filter_map(grant).collect()
+    }
+
+    /// Returns the memory that a node has free.
+    pub fn room_mb(&self, node: u32) -> i64 {
+        self.free[node as usize].memory_mb()
     }
 
     pub fn commit(&mut self, grant: Grant) -> u64 {

@@ -139,6 +139,7 @@ impl Engine {
         let (leaf, shape) = (job.leaf, ask.shape);
         let arrival = (job.facts.submitted_ms, job_id);
         self.bank_wait(job_id, ask_id);
+        let next = self.level_after_wait(job_id, ask_id);
         self.list_everywhere(job_id, ask_id, false);
         self.backlog.shapes.leave(shape);
         self.count_ask(leaf, arrival, shape, false);
@@ -146,6 +147,9 @@ impl Engine {
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         let ask = job.ask_mut(ask_id).expect("it was found above");
         (ask.standing, ask.suspended) = (Standing::Out, true);
+        if let Some(level) = next {
+            (ask.level, ask.waited_ms) = (level, 0);
+        }
     }
 
     /// Takes all asks of a job out, so that its leaf or order key may change.
@@ -330,6 +334,16 @@ impl Engine {
         ask.waited_ms += waited_ms;
         ask.lost_ms = ask.lost_ms.saturating_add(cost);
         ask.insisting_since_ms = now;
+    }
+
+    /// The next level of an ask that has waited for long enough at its own.
+    fn level_after_wait(&self, job: JobId, ask: AskId) -> Option<Locality> {
+        let worth = self.worth(job, ask)?;
+        let strict = !worth.ask.facts.relax;
+        if !worth.ask.waits() || strict || worth.left_ms() > 1 {
+            return None;
+        }
+        Some(worth.level(self.place.start(worth::next(worth.ask.level))))
     }
 
     /// Sets the timer of an ask that waits: when its wait is over, or, if it has not been passed

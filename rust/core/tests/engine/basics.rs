@@ -144,7 +144,7 @@ fn delay_waits_from_the_first_time_it_is_passed_over_first_for_the_node_then_for
     let queue = host.queue("alice", None);
     host.job(1, queue);
     host.profile(1, 60_000);
-    host.ask_on(1, 0, 1024, &[(near, 0), (near, 0), (near, 0)]);
+    host.ask_on(1, 0, 1024, &[(near, 0); 5]);
     // No node offers anything for a minute, which costs no locality.
     host.now = 60_000;
     assert_eq!(host.beat(far), []);
@@ -157,12 +157,10 @@ fn delay_waits_from_the_first_time_it_is_passed_over_first_for_the_node_then_for
     assert_eq!(host.beat(far), []);
     host.now += 1;
     assert_eq!(localities(&host.beat(far)), [OffSwitch]);
-    // A local launch makes the job insist again.
+    // A local launch makes the job insist again, for its tasks are long.
     assert_eq!(localities(&host.beat(near)), [NodeLocal]);
-    host.complete_all(1);
-    host.ask_on(1, 0, 1024, &[(near, 0), (near, 0)]);
-    assert_eq!(localities(&host.beat(near)), [NodeLocal]);
-    assert_eq!(host.beat(far), []);
+    let idle = host.node(1, 1024, 1);
+    assert_eq!(host.beat(idle), []);
 }
 
 #[test]

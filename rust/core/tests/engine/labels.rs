@@ -304,6 +304,7 @@ fn an_ask_that_insists_on_its_node_is_lent_room_in_the_end() {
     job(&mut host, 1, "root.a");
     host.ask(1, 0, 1, GB);
     host.beat(own);
+    host.profile(1, 60_000);
     host.ask_on(1, 1, GB, &[(own, 0), (own, 0)]);
     seconds(&mut host, 6);
     assert_eq!(on(&host, 1, labelled), 0, "it insists on its rack");

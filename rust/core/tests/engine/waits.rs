@@ -1,9 +1,8 @@
 //! The waits of delay scheduling: each ask's by itself, none longer than it is worth.
 
+use crate::common::Host;
 use crate::common::yard::{Dice, Maps, Outcome, ROUND_MS, Yard, play};
-use crate::common::{Host, host_of};
-use heddle_core::words::event::Event;
-use heddle_core::words::ids::{JobId, Locality, Millis};
+use heddle_core::words::ids::{Locality, Millis};
 use serde_json::{Value, json};
 
 const TEN: Yard = Yard {
@@ -151,8 +150,7 @@ fn data_that_are_spread_are_near() {
     }
 }
 
-/// A job at the limit of its queue, and one on a node that it blacklisted, could not have run: they
-/// lose no wait.
+/// A job at the limit of its queue could not have run: it loses no wait.
 #[test]
 fn an_ask_that_could_not_have_run_has_not_waited() {
     let mut host = Host::new(json!({
@@ -160,43 +158,28 @@ fn an_ask_that_could_not_have_run_has_not_waited() {
         "queues": [{"path": "root.small", "max_share": {"memory-mb": 1_024, "vcores": 8}}],
     }));
     let (near, far) = (host.node(0, 1_024, 1), host.node(1, 4_096, 4));
-    let (small, other) = (host.queue("ann", Some("small")), host.queue("bob", None));
-    host.job(1, small);
+    let queue = host.queue("ann", Some("small"));
+    host.job(1, queue);
     host.ask(1, 0, 1, 1_024);
     assert_eq!(
         host.beat(near).len(),
         1,
-        "the queue is full, and so is its data's node"
+        "the queue is full now, and so is the node"
     );
-    for (job, queue) in [(2, small), (3, other)] {
-        host.job(job, queue);
-        host.profile(job, 60_000);
-        host.ask_on(job, 0, 1_024, &[(near, 0)]);
-    }
-    host.step(&[Event::Blacklist {
-        job: JobId(3),
-        place: host_of(far),
-        added: true,
-    }]);
+    host.job(2, queue);
+    host.profile(2, 60_000);
+    host.ask_on(2, 0, 1_024, &[(near, 0)]);
     for _ in 0..30 {
         host.now += 1_000;
         assert_eq!(host.beat(far), []);
     }
     host.complete_all(1);
-    host.step(&[Event::Blacklist {
-        job: JobId(3),
-        place: host_of(far),
-        added: false,
-    }]);
     host.now += 1_000;
-    assert_eq!(host.beat(far), [], "both wait from now on");
+    assert_eq!(host.beat(far), [], "it waits from now on");
     host.now += 2_999;
     assert_eq!(host.beat(far), []);
     let local = host.beat(near);
-    assert_eq!(
-        local.iter().map(|it| it.locality).collect::<Vec<_>>(),
-        [Locality::NodeLocal]
-    );
+    assert_eq!(local[0].locality, Locality::NodeLocal);
 }
 
 /// A random cluster with random jobs, and the composition of its stages.

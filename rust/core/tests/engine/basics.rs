@@ -148,14 +148,14 @@ fn delay_waits_from_the_first_time_it_is_passed_over_first_for_the_node_then_for
     // No node offers anything for a minute, which costs no locality.
     host.now = 60_000;
     assert_eq!(host.beat(far), []);
-    host.now += 2_999;
+    host.now += 2_900;
     assert_eq!(host.beat(same_rack), []);
-    host.now += 1;
+    host.now += 100;
     assert_eq!(localities(&host.beat(same_rack)), [RackLocal]);
     assert_eq!(host.beat(far), [], "the rack has its own wait");
-    host.now += 2_999;
+    host.now += 2_900;
     assert_eq!(host.beat(far), []);
-    host.now += 1;
+    host.now += 100;
     assert_eq!(localities(&host.beat(far)), [OffSwitch]);
     // A local launch makes the job insist again, for its tasks are long.
     assert_eq!(localities(&host.beat(near)), [NodeLocal]);

@@ -22,6 +22,7 @@ macro_rules! world {
 }
 
 mod apply;
+mod asks;
 mod at_limit;
 mod bounds;
 mod budget;
@@ -43,6 +44,8 @@ mod partitions;
 mod placed;
 mod plan;
 mod preemption;
+mod promises;
+mod reclaim;
 mod reload;
 mod report;
 mod reservation;
@@ -79,6 +82,7 @@ use crate::words::ledger::{Entry, LedgerBatch};
 use at_limit::Lines;
 use offer::Roomy;
 use preemption::Starving;
+use promises::Promise;
 use reservation::Rest;
 use serde_json::Value;
 use short::Shortages;
@@ -86,6 +90,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use usage::Totals;
 use users::UserBooks;
+use victims::CutAt;
 
 pub use bounds::COUNT_MAX;
 pub use control::RequestError;
@@ -159,10 +164,14 @@ pub struct Engine {
     rests: BTreeMap<NodeId, Rest>,
     /// How many holds ended in vain, by shape that still waits.
     tries: BTreeMap<ShapeId, u32>,
+    /// Room that was made on nodes, by the ask that it was made for.
+    promises: BTreeMap<NodeId, Vec<Promise>>,
     /// Evicted containers that have not ended yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
     /// Containers that the last round would have taken, had it not been told to observe only.
     observed: BTreeSet<(JobId, ContainerKey)>,
+    /// Where the last round of preemption was cut short.
+    cut_at: Option<CutAt>,
     /// When preemption last had its round.
     preempted_ms: Option<Millis>,
     /// Queues below their share, by label.
@@ -221,8 +230,10 @@ impl Engine {
             short_since: Shortages::new(),
             rests: BTreeMap::new(),
             tries: BTreeMap::new(),
+            promises: BTreeMap::new(),
             evicting: BTreeSet::new(),
             observed: BTreeSet::new(),
+            cut_at: None,
             preempted_ms: None,
             starving: BTreeMap::new(),
             predictor: Predictor::default(),

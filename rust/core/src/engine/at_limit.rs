@@ -78,7 +78,7 @@ impl Engine {
                     true => self.line_at((label, at), next.as_ref()),
                     false => None,
                 };
-                let keeps = line.is_some_and(|line| self.keeps(&line));
+                let keeps = line.is_some_and(|line| self.is_kept(&line));
                 self.tree_mut(label).node_mut(at).kept = next.filter(|_| keeps);
                 lines.extend(line.map(|line| ((label, at), line)));
             }
@@ -125,7 +125,7 @@ impl Engine {
         Some(line)
     }
 
-    fn keeps(&self, line: &Line) -> bool {
+    fn is_kept(&self, line: &Line) -> bool {
         !line.rests && self.now - line.since_ms >= self.setup.config.reserve_after_ms
     }
 

@@ -8,6 +8,7 @@ use super::labels::{Label, Labels};
 use crate::config::Compare;
 use crate::words::ids::PartitionId;
 use crate::words::keys::ShareNodeId;
+use crate::words::resource::RESOURCE_TYPES_MAX;
 use std::collections::BTreeMap;
 
 /// What one round may still take, in MB.
@@ -107,7 +108,11 @@ impl<'a> Above<'a> {
             if node.children.is_empty() {
                 used_mb[i] = label.used_and_going_mb(id);
                 let spares = engine.cluster.queues.spares_all(node.queue);
-                mb[i] = if spares { 0 } else { extra_mb(used_mb[i]) };
+                let extra_mb = match extra_mb(used_mb[i]) {
+                    0 if engine.compares_all_types(node) => of_other_types_mb(label, id),
+                    extra_mb => extra_mb,
+                };
+                mb[i] = if spares { 0 } else { extra_mb };
             } else {
                 // A parent gives no more than the queues below it can.
                 mb[i] = extra_mb(used_mb[i]).min(mb[i]);
@@ -127,12 +132,17 @@ impl<'a> Above<'a> {
         let preemption = &self.engine.setup.config.preemption;
         let node = self.engine.tree.node(leaf);
         if let Some(zone) = preemption.dead_zone {
-            let guarantee_mb = match node.compared_by {
-                Some(Compare::Capacity) => self.label.guaranteed_mb(leaf),
-                _ => self.label.fair_mb(leaf),
+            let guarantee = match node.compared_by {
+                Some(Compare::Capacity) => self.label.guaranteed(leaf),
+                _ => self.label.fair(leaf),
             };
-            let ignored_mb = (guarantee_mb as f64 * (1.0 + zone)) as i64;
-            if self.label.used_and_going_mb(leaf) <= ignored_mb {
+            let used = self.label.used_and_going(leaf);
+            let types = match self.engine.compares_all_types(node) {
+                true => RESOURCE_TYPES_MAX,
+                false => 1,
+            };
+            let ignored = |i: usize| used[i] <= (guarantee[i] as f64 * (1.0 + zone)) as i64;
+            if (0..types).all(ignored) {
                 return 0;
             }
         }
@@ -151,4 +161,12 @@ impl<'a> Above<'a> {
         let part = preemption.round_part.unwrap_or(1.0);
         (scaled * part).ceil() as i64 - self.label.going_of_mb(leaf)
     }
+}
+
+/// The part of a leaf's memory that goes with what it uses above its share of another type.
+fn of_other_types_mb(label: &Label, leaf: ShareNodeId) -> i64 {
+    let (used, fair) = (label.used_and_going(leaf), label.fair(leaf));
+    let above = |i: usize| (used[i] - fair[i]) as f64 / used[i].max(1) as f64;
+    let part = (1..RESOURCE_TYPES_MAX).map(above).fold(0.0, f64::max);
+    (used.memory_mb() as f64 * part) as i64
 }

@@ -30,6 +30,7 @@ impl Engine {
             resource: facts.resource,
             priority: facts.priority,
             am: facts.am,
+            by_kill: false,
             started_ms: facts.started_ms,
             launched_ms: None,
             overhead_ms: 0,

@@ -11,8 +11,9 @@ use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
 use crate::model::wait::{Remedy, UserBound, Wait};
 use crate::words::event::EvictReason;
-use crate::words::ids::{ContainerKey, JobId, Locality, NodeId, PartitionId};
+use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PartitionId};
 use crate::words::keys::POOLS;
+use crate::words::resource::Resource;
 use serde_json::{Value, json};
 
 /// How many asks ahead of one are counted, for a request about one job and about many.
@@ -30,6 +31,18 @@ const ACTIVE_MAX: usize = 100;
 impl Answers for Engine {
     fn full_pools(&self, node: &Node) -> [bool; POOLS] {
         Engine::full_pools(self, node)
+    }
+
+    fn promised(&self, node: &Node, size: &Resource) -> Option<Millis> {
+        let promises = self.promises.get(&node.facts.node)?;
+        let ends = promises.iter().map(|promise| promise.until_ms).max();
+        ends.filter(|_| !size.fits_in(&self.open_room(node)))
+    }
+
+    fn promised_to(&self, job: JobId) -> Option<NodeId> {
+        let mut promises = self.promises();
+        let found = promises.find(|(_, promise)| promise.job == job);
+        found.map(|(node, _)| node)
     }
 
     fn spared(&self, waiting: &Job, ask: &Ask) -> Option<Spares> {

@@ -87,6 +87,10 @@ impl Engine {
         }
         self.note_look(&room);
         self.review_hold(id);
+        if self.promises.contains_key(&id) {
+            self.renew_entitlements();
+            self.serve_promises(id, decisions_max, decisions);
+        }
         // Taken out of self so that the search may borrow the rest.
         let mut fits = std::mem::take(&mut self.fits);
         self.fit(id, &visit, &mut fits);
@@ -126,7 +130,7 @@ impl Engine {
     fn fit(&mut self, id: NodeId, visit: &Visit, fits: &mut FitList) {
         let node = self.cluster.node(id).expect("the heartbeat found it");
         let full = self.full_pools(node);
-        let (free, partition) = (node.free, node.facts.partition);
+        let (free, partition) = (self.open_room(node), node.facts.partition);
         let shapes = &mut self.backlog.shapes;
         if visit.lends {
             let lent = |size: &ShapeSize| may_be_lent(size.partition, size.am);
@@ -169,7 +173,8 @@ impl Engine {
                 // A grant made the limit of users grow: their asks are back.
                 self.fit(id, visit, fits);
             } else {
-                self.backlog.shapes.refit(&node.free, full, fits);
+                let free = self.open_room(node);
+                self.backlog.shapes.refit(&free, full, fits);
             }
             if fits.shapes.is_empty() {
                 return;
@@ -247,9 +252,10 @@ impl Engine {
         }
     }
 
-    /// The pools without a free slot on a node, by the configuration or by the order stage.
+    /// The pools without a free slot on a node, by the configuration or by the order stage. A slot
+    /// that is promised is not free.
     pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
-        self.slots_left(node).map(|left| left <= 0)
+        self.open_slots(node).map(|left| left <= 0)
     }
 
     /// Takes the room for the picked ask and tells the host. Returns how near the node is to what
@@ -279,6 +285,7 @@ impl Engine {
             resource: ask.facts.resource,
             priority: ask.facts.priority,
             am: ask.facts.am,
+            by_kill: false,
             started_ms: self.now,
             launched_ms: None,
             overhead_ms: 0,

@@ -21,8 +21,6 @@ pub(super) struct Inside {
     left_mb: i64,
     /// Whether other users' jobs give only what these users have above their limit.
     users_first: bool,
-    /// Whether other leaves ask for the same nodes, so that room must be held.
-    pub(super) contested: bool,
     /// From the first in line to the last.
     jobs: Vec<Part>,
     /// The place of each job in `jobs`.
@@ -34,6 +32,9 @@ pub(super) struct Inside {
     /// The job of `jobs` for which room is looked for.
     claimant: usize,
 }
+
+/// The memory that is promised to jobs on the nodes of a label.
+type Promises = BTreeMap<(JobId, PartitionId), i64>;
 
 /// A job's part of its leaf.
 #[derive(Debug)]
@@ -163,14 +164,7 @@ impl Engine {
         for job in self.cluster.jobs() {
             jobs.entry(job.leaf).or_default().push(job);
         }
-        // How many leaves ask for the nodes of each label.
-        let asking: BTreeMap<PartitionId, usize> = labels
-            .iter()
-            .map(|(partition, label)| {
-                let asking = self.leaves().filter(|leaf| label.pending_mb(*leaf) > 0);
-                (partition, asking.count())
-            })
-            .collect();
+        let promises = self.promises_of_jobs();
         for (leaf, jobs) in jobs.iter().filter(|(_, jobs)| jobs.len() > 1) {
             let node = self.tree.node(*leaf);
             if !self.cluster.queues.takes_inside(node.queue) {
@@ -194,14 +188,13 @@ impl Engine {
                     partition,
                     left_mb,
                     users_first: settings.users_first,
-                    contested: asking[&partition] > 1,
                     jobs: Vec::new(),
                     places: BTreeMap::new(),
                     excess_mb: BTreeMap::new(),
                     candidates: BTreeMap::new(),
                     claimant: 0,
                 };
-                self.divide_inside(&mut inside, jobs);
+                self.divide_inside(&mut inside, jobs, &promises);
                 if inside.jobs.iter().any(|part| part.lacking_mb > 0) {
                     insides.push(inside);
                 }
@@ -210,12 +203,29 @@ impl Engine {
         insides
     }
 
+    /// The memory that is promised to each job on the nodes of a label.
+    fn promises_of_jobs(&self) -> Promises {
+        let mut promises = Promises::new();
+        for (_, promise) in self.promises() {
+            let at = (promise.job, promise.size.partition);
+            *promises.entry(at).or_insert(0) += promise.size.resource.memory_mb();
+        }
+        promises
+    }
+
     /// Divides what a leaf uses among its jobs: to each in the order of the line what it uses and
     /// asks for, as far as its user's limit and what is left allow.
-    fn divide_inside(&self, inside: &mut Inside, jobs: &[&Job]) {
+    fn divide_inside(&self, inside: &mut Inside, jobs: &[&Job], promises: &Promises) {
         let partition = inside.partition;
         let queue = self.tree.node(inside.leaf).queue;
-        let parts = jobs.iter().map(|job| self.part_of(job, partition));
+        let promised = |job: &Job| promises.get(&(job.facts.job, partition)).copied();
+        let parts = jobs.iter().map(|job| {
+            let mut part = self.part_of(job, partition);
+            let promised_mb = promised(job).unwrap_or(0);
+            part.used_mb += promised_mb;
+            part.pending_mb = (part.pending_mb - promised_mb).max(0);
+            part
+        });
         inside.jobs = parts.collect();
         let mut of_users: BTreeMap<UserId, i64> = BTreeMap::new();
         for part in &inside.jobs {

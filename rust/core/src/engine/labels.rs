@@ -2,10 +2,12 @@
 //! no ask of this one, so preemption compares queues label by label.
 
 use super::Engine;
+use crate::config::Compare;
 use crate::model::job::{Ask, Standing};
+use crate::model::share_tree::ShareNode;
 use crate::words::ids::PartitionId;
 use crate::words::keys::ShareNodeId;
-use crate::words::resource::Resource;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
 
 /// The figures of one label. The vectors go by node of the tree of shares.
@@ -16,6 +18,8 @@ pub(super) struct Label {
     used: Vec<Resource>,
     /// Usage of the containers on their way out.
     going: Vec<Resource>,
+    /// Room that was made and is promised to the asks of a leaf, which no longer count as pending.
+    promised: Vec<Resource>,
     /// The part of `used` that the nodes lend to asks without a label.
     lent: Vec<Resource>,
     pending: Vec<Resource>,
@@ -30,21 +34,34 @@ pub(super) struct Label {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     pub(super) used_mb: i64,
-    /// The memory that it asks for.
-    pub(super) pending_mb: i64,
+    /// What it asks for.
+    pub(super) pending: Resource,
     /// Whether it is below the threshold of its share.
     pub(super) is_starved: bool,
-    /// The memory that is then taken back for it.
-    pub(super) lacking_mb: i64,
+    /// The amounts that are then taken back for it, of the types that count.
+    pub(super) lacking: Resource,
 }
 
 impl Label {
+    pub(super) fn fair(&self, id: ShareNodeId) -> Resource {
+        self.fair[id.index()]
+    }
+
     pub(super) fn fair_mb(&self, id: ShareNodeId) -> i64 {
-        self.fair[id.index()].memory_mb()
+        self.fair(id).memory_mb()
+    }
+
+    pub(super) fn guaranteed(&self, id: ShareNodeId) -> Resource {
+        self.guaranteed[id.index()]
     }
 
     pub(super) fn guaranteed_mb(&self, id: ShareNodeId) -> i64 {
-        self.guaranteed[id.index()].memory_mb()
+        self.guaranteed(id).memory_mb()
+    }
+
+    /// The room that is promised to a leaf.
+    pub(super) fn promised_to(&self, leaf: ShareNodeId) -> Resource {
+        self.promised[leaf.index()]
     }
 
     /// The memory that a leaf asks for.
@@ -53,8 +70,12 @@ impl Label {
     }
 
     /// The usage of a leaf until its evicted containers have ended.
+    pub(super) fn used_and_going(&self, leaf: ShareNodeId) -> Resource {
+        self.used[leaf.index()] + self.going[leaf.index()]
+    }
+
     pub(super) fn used_and_going_mb(&self, leaf: ShareNodeId) -> i64 {
-        self.used[leaf.index()].memory_mb() + self.going_of_mb(leaf)
+        self.used_and_going(leaf).memory_mb()
     }
 
     pub(super) fn going_of_mb(&self, leaf: ShareNodeId) -> i64 {
@@ -70,22 +91,33 @@ impl Label {
     pub(super) fn share(&self, engine: &Engine, leaf: ShareNodeId, threshold: f64) -> Share {
         let i = leaf.index();
         let node = engine.tree.node(leaf);
-        let (used, fair) = (self.used[i], self.fair[i]);
-        let low_mb = (fair.memory_mb() as f64 * threshold) as i64;
+        let (used, fair) = (self.used[i] + self.promised[i], self.fair[i]);
+        let lacks = |i: usize| used[i] < (fair[i] as f64 * threshold) as i64;
+        // A queue that has its share of one type is not starved where all of them are compared.
+        let counted = match engine.compares_all_types(node) {
+            true => (0..RESOURCE_TYPES_MAX)
+                .filter(|t| self.pending[i][*t] > 0)
+                .collect(),
+            false => vec![0],
+        };
         let mut share = Share {
             used_mb: used.memory_mb(),
-            pending_mb: self.pending[i].memory_mb(),
-            is_starved: used.memory_mb() < low_mb,
-            lacking_mb: fair.memory_mb() - used.memory_mb(),
+            pending: self.pending[i],
+            is_starved: !counted.is_empty() && counted.iter().all(|i| lacks(*i)),
+            lacking: Resource::ZERO,
         };
+        for i in counted {
+            share.lacking.0[i] = (fair[i] - used[i]).max(0);
+        }
         if node.is_stock_fair() {
             // As `FSAppAttempt.fairShareStarvation`: below a part of the share, whatever others
             // want, as far as it asks for that; up to this part only.
             let threshold = f64::from(threshold as f32);
             let low = self.active[i].scaled(threshold);
             let low = low.component_min(&(used + self.pending[i]));
-            share.lacking_mb = low.memory_mb() - used.memory_mb();
-            share.is_starved = share.lacking_mb > 0;
+            let lacking_mb = low.memory_mb() - used.memory_mb();
+            share.lacking = Resource::new(lacking_mb.max(0), 0);
+            share.is_starved = lacking_mb > 0;
             if engine.divides_all_types(node.queue) {
                 let of_all = |amounts: &Resource| amounts.dominant_share(&self.capacity);
                 share.is_starved &= of_all(&used) < of_all(&low);
@@ -94,6 +126,9 @@ impl Label {
         share
     }
 }
+
+/// What leaves use above their shares on the nodes of a label.
+pub(super) type Surplus = BTreeMap<(PartitionId, ShareNodeId), Resource>;
 
 /// Every label that has nodes.
 #[derive(Debug)]
@@ -111,15 +146,15 @@ impl Labels {
         Some([label.used_and_going_mb(leaf), label.fair_mb(leaf)])
     }
 
-    /// The memory that each leaf uses above its share, for the leaves that do.
-    pub(super) fn surplus_mb(&self, engine: &Engine) -> BTreeMap<(PartitionId, ShareNodeId), i64> {
+    /// What each leaf uses above its share, for the leaves that do.
+    pub(super) fn surplus(&self, engine: &Engine) -> Surplus {
         let mut surplus = BTreeMap::new();
         for (partition, label) in self.iter() {
             for leaf in engine.leaves() {
-                let of = |amounts: &[Resource]| amounts[leaf.index()].memory_mb();
-                let (used, fair) = (of(&label.used), of(&label.fair));
-                if used > fair {
-                    surplus.insert((partition, leaf), used - fair);
+                let i = leaf.index();
+                let above = label.used[i].minus_or_zero(&label.fair[i]);
+                if !above.is_zero() {
+                    surplus.insert((partition, leaf), above);
                 }
             }
         }
@@ -134,6 +169,14 @@ impl Engine {
         self.tree.ids().filter(leaf)
     }
 
+    /// Whether the order of shares compares a queue by all resource types instead of memory.
+    pub(super) fn compares_all_types(&self, node: &ShareNode) -> bool {
+        match node.compared_by {
+            None | Some(Compare::Capacity) => self.setup.config.dominant,
+            Some(by) => by == Compare::Dominant,
+        }
+    }
+
     /// Computes every label's figures. Leaves the tree as it was.
     pub(super) fn labels(&mut self) -> Labels {
         let mut labels: BTreeMap<PartitionId, Label> = BTreeMap::new();
@@ -142,6 +185,7 @@ impl Engine {
             let label = labels.entry(node.facts.partition).or_insert_with(|| Label {
                 used: nothing.clone(),
                 going: nothing.clone(),
+                promised: nothing.clone(),
                 lent: nothing.clone(),
                 pending: nothing.clone(),
                 ..Label::default()
@@ -183,6 +227,13 @@ impl Engine {
                 }
             }
         }
+        for (_, promise) in self.promises() {
+            if let Some(label) = labels.get_mut(&promise.size.partition) {
+                let (i, size) = (promise.leaf.index(), &promise.size.resource);
+                label.promised[i] += *size;
+                label.pending[i] = label.pending[i].minus_or_zero(size);
+            }
+        }
         self.entitle_labels(&mut labels);
         Labels(labels)
     }
@@ -196,7 +247,8 @@ impl Engine {
             let saved: Vec<_> = ids.iter().map(|id| tree.node(*id).shares()).collect();
             for id in &ids {
                 let i = id.index();
-                tree.node_mut(*id).demand = label.used[i] - label.lent[i] + label.pending[i];
+                tree.node_mut(*id).demand =
+                    label.used[i] + label.promised[i] - label.lent[i] + label.pending[i];
             }
             // Parents come before children in the table.
             for id in ids.iter().rev() {

@@ -158,10 +158,12 @@ impl Engine {
     fn has_room(&mut self, id: NodeId, least: &Resource) -> bool {
         let node = self.cluster.node(id).filter(|node| node.facts.schedulable);
         let free = node.map(|node| node.free);
+        // Promised room is granted by the reports of the node.
+        let open = node.map(|node| self.open_room(node));
         if !free.is_some_and(|free| self.setup.minimum_allocation.fits_in(&free)) {
             self.roomy.remove(id);
         }
-        free.is_some_and(|free| least.fits_in(&free))
+        open.is_some_and(|open| least.fits_in(&open))
     }
 }
 

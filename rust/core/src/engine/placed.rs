@@ -84,13 +84,16 @@ impl Engine {
             (!at.schedulable, "the node takes no containers"),
             (
                 self.reservations.contains_key(&at.node),
-                "the node is held for a larger container",
+                "the node is held for another container",
             ),
             (
                 job.blacklists(at.host, at.rack),
                 "its application blacklists the node",
             ),
-            (!facts.resource.fits_in(&node.free), "the node's free room"),
+            (
+                !facts.resource.fits_in(&self.open_room(node)),
+                "the node's free room",
+            ),
             (
                 pool.is_some_and(|pool| self.full_pools(node)[pool]),
                 "the node's free slots",
@@ -108,7 +111,7 @@ impl Engine {
     }
 
     /// Whether the market, if there is one, admits one more slot in any of its passes.
-    fn is_paid_for(&self, job: &Job, pool: Option<usize>) -> bool {
+    pub(super) fn is_paid_for(&self, job: &Job, pool: Option<usize>) -> bool {
         let Some(market) = self.share.market() else {
             return true;
         };

@@ -4,26 +4,28 @@
 //! - what `preempt_from` or `preempt_opaque` spares;
 //! - an ApplicationMaster, unless `preemption.masters` says so;
 //! - more than the starved queue lacks;
-//! - so much that the victim's queue falls below its own share of the nodes in question;
+//! - so much that the victim's queue falls below its own share of the nodes in question, in every
+//!   type that a node is short of;
+//! - what the order of shares would give to the victim's queue, or to one above it, again;
 //! - a container whose end lets no ask fit its node.
 //!
 //! `victims.rs` picks the containers, `labels.rs` computes shares by label, `inside.rs` the parts
-//! of jobs in one queue, which may take from each other. Amounts are memory, as in the comparison
-//! of queues: a surplus of vcores alone is not taken back.
+//! of jobs in one queue, which may take from each other, and `promises.rs` keeps the room for the
+//! ask that it was made for.
 
 use super::Engine;
 use super::labels::Labels;
-use super::victims::{EVICTIONS_MAX, Eviction, Need, Round};
+use super::victims::{Eviction, Need, Round};
 use crate::explain::Compared;
-use crate::model::job::{Ask, Job, Standing};
+use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
 use crate::model::share_tree::ShareTree;
 use crate::words::event::{Decision, EvictReason};
-use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
-use crate::words::keys::{Layout, Victim as Reclaimed};
+use crate::words::ids::{ContainerKey, JobId, Millis};
+use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Since when a queue has been below a share, with asks pending for the nodes of a label.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +46,7 @@ impl Engine {
             return;
         }
         let labels = self.labels();
-        let starved = self.starved(&labels);
+        let mut starved = self.starved(&labels);
         let needless = starved.is_empty() && self.setup.config.preemption.inside.is_none();
         if !needless && !self.is_round_due() {
             return;
@@ -55,10 +57,14 @@ impl Engine {
             return;
         }
         let (mut plans, mut unmet) = (Vec::new(), Vec::new());
+        let from = self.cut_at.take();
+        let at = |need: &Need| from.filter(|from| (from.0, from.1) == (need.leaf, need.partition));
+        let first = starved.iter().position(|need| at(need).is_some());
+        starved.rotate_left(first.unwrap_or(0));
         let mut round = Round::new(self, &labels, &insides);
         for need in &starved {
-            let of_need = round.plan(need);
-            if of_need.is_empty() && round.left_mb > 0 {
+            let of_need = round.plan(need, at(need).map(|from| from.2));
+            if of_need.is_empty() && round.is_unmet && round.cut_at.is_none() {
                 unmet.push(*need);
             }
             plans.extend(of_need.into_iter().map(|plan| (*need, plan)));
@@ -66,6 +72,7 @@ impl Engine {
         for inside in insides {
             plans.extend(round.plan_inside(inside));
         }
+        self.cut_at = round.cut_at;
         unmet.iter().for_each(|need| self.warn_of_spared(need));
         if self.setup.config.preemption.observe_only {
             self.observe(&plans, &labels);
@@ -85,8 +92,8 @@ impl Engine {
 
     fn is_round_due(&self) -> bool {
         let round_ms = self.setup.config.preemption.round_ms;
-        self.preempted_ms
-            .is_none_or(|last_ms| self.now - last_ms >= round_ms)
+        let due = |last_ms| self.now - last_ms >= round_ms;
+        self.cut_at.is_some() || self.preempted_ms.is_none_or(due)
     }
 
     /// For an ask without room: the queue above its share that spares the most memory on nodes
@@ -135,7 +142,7 @@ impl Engine {
                 "queue {} lacks {} MB of its share; preemption takes nothing of queue {}, which \
                  spares {}",
                 path(self.tree.node(need.leaf).queue),
-                need.lacking_mb,
+                need.lacking.memory_mb(),
                 path(spares.queue),
                 spares.applications()
             );
@@ -165,15 +172,14 @@ impl Engine {
         let leaf = self.cluster.job(job).map(|job| job.leaf);
         let of_leaf = leaf.and_then(|leaf| labels.of_leaf_mb(need.partition, leaf));
         let compared = of_leaf.map(|[used_mb, fair_mb]| Compared {
-            lacking_mb: need.lacking_mb,
+            lacking_mb: need.lacking.memory_mb(),
             used_mb,
             fair_mb,
         });
         self.note_eviction(job, key, need.reason, compared);
     }
 
-    /// Carries out a plan. Holds a node whose room comes in pieces: else smaller asks would take
-    /// them one by one, and the next round would kill again.
+    /// Carries out a plan, and promises the room to its ask.
     fn evict(
         &mut self,
         need: &Need,
@@ -192,86 +198,13 @@ impl Engine {
                 grace_ms,
             });
         }
-        if plan.hold {
-            let length_ms = self.setup.config.reserve_hold_ms + i64::from(grace_ms);
-            self.hold(plan.node, plan.pick, length_ms);
-        }
-    }
-
-    /// Evicts the containers that the share and the order stage want back, none of them twice. Each
-    /// must be takable and, unless another workload gets its slot, make room for an ask.
-    pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        let world = world!(self);
-        let market = self.share.market_mut();
-        let unpaid = market.map_or_else(Vec::new, |market| market.reclaim(&world));
-        let displaced = self.order.reclaim(&world);
-        for (victims, reason, for_asks) in [
-            (unpaid, EvictReason::Unpaid, true),
-            (
-                displaced.victims,
-                EvictReason::Displaced,
-                !displaced.for_others,
-            ),
-        ] {
-            let most = decisions_max.saturating_sub(decisions.len());
-            self.cut |= victims.len() > most;
-            for Reclaimed { job, key } in self.takable(victims, most.min(EVICTIONS_MAX), for_asks) {
-                self.evicting.insert((job, key));
-                self.note_eviction(job, key, reason, None);
-                let grace_ms = self.setup.config.preemption.grace_ms;
-                decisions.push(Decision::Evict {
-                    job,
-                    key,
-                    reason,
-                    grace_ms,
-                });
-            }
-        }
-    }
-
-    /// Picks the containers that may be taken from those that a stage named. If they go `for_asks`,
-    /// the room on their node must then let an ask of another job in. Cuts the list to `most`
-    /// before that: room that comes in a later step serves nothing yet.
-    fn takable(&self, victims: Vec<Reclaimed>, most: usize, for_asks: bool) -> Vec<Reclaimed> {
-        let mut seen = BTreeSet::new();
-        let mut freed: BTreeMap<NodeId, Resource> = BTreeMap::new();
-        let mut named = Vec::new();
-        for victim in victims {
-            let job = self.cluster.job(victim.job);
-            let Some((job, container)) =
-                job.and_then(|job| Some((job, job.containers.get(&victim.key)?)))
-            else {
-                continue;
-            };
-            let going = self.evicting.contains(&(victim.job, victim.key));
-            if !going
-                && named.len() < most
-                && seen.insert((victim.job, victim.key))
-                && !container.am
-                && self.cluster.queues.may_take_from(&job.facts)
-            {
-                *freed.entry(container.node).or_default() += container.resource;
-                named.push((victim, container.node));
-            }
-        }
-        if for_asks && !named.is_empty() {
-            for (job, key) in &self.evicting {
-                let job = self.cluster.job(*job);
-                if let Some(container) = job.and_then(|job| job.containers.get(key))
-                    && let Some(room) = freed.get_mut(&container.node)
-                {
-                    *room += container.resource;
-                }
-            }
-            named.retain(|(victim, node)| self.serves_another(victim.job, *node, &freed[node]));
-        }
-        named.into_iter().map(|(victim, _)| victim).collect()
+        self.promise(plan.node, plan.pick);
     }
 
     /// Whether the order stage, the user's limits and that on ApplicationMasters let an ask have a
     /// container at all. Ignores a queue's maximum: the containers to take back may be what fills
     /// it.
-    fn is_admitted(&self, job: &Job, ask: &Ask) -> bool {
+    pub(super) fn is_admitted(&self, job: &Job, ask: &Ask) -> bool {
         job.runnable
             && !job.is_held(ask)
             && if ask.facts.am {
@@ -280,35 +213,6 @@ impl Engine {
             } else {
                 job.admitted[job.kind(ask.facts.priority) as usize]
             }
-    }
-
-    /// Whether an ask of a job other than `owner` may run on a node with `freed` more room.
-    fn serves_another(&self, owner: JobId, node: NodeId, freed: &Resource) -> bool {
-        let Some(node) = self.cluster.node(node) else {
-            return false;
-        };
-        let room = node.whole - node.used + *freed;
-        let shapes = &self.backlog.shapes;
-        let fits = |size: &crate::backlog::ShapeSize| {
-            size.partition == node.facts.partition && size.resource.fits_in(&room)
-        };
-        if !shapes
-            .standing()
-            .iter()
-            .any(|id| fits(&shapes.get(*id).size))
-        {
-            return false;
-        }
-        let others = self.cluster.jobs().filter(|job| job.facts.job != owner);
-        let serves = |job: &Job| {
-            job.pending().any(|ask| {
-                ask.standing != Standing::Out
-                    && fits(&shapes.get(ask.shape).size)
-                    && self.is_admitted(job, ask)
-                    && self.may_come_to_run(job, ask, node)
-            })
-        };
-        others.into_iter().any(serves)
     }
 
     /// Queues that have been below a share for longer than its timeout, with what they lack in MB.
@@ -323,25 +227,31 @@ impl Engine {
             let queue = self.tree.node(leaf).queue;
             let preemption = &self.setup.config.preemption;
             let preemption = self.cluster.queues.patience(queue, preemption);
-            let below_min = |tree: &ShareTree| {
+            let below_min = |tree: &ShareTree, promised: Resource| {
                 let node = tree.node(leaf);
-                let min_mb = node.min_share.component_min(&node.demand).memory_mb();
-                (min_mb, min_mb - node.used.memory_mb())
+                let least = node.min_share.component_min(&node.demand);
+                (
+                    least.memory_mb(),
+                    least.minus_or_zero(&(node.used + promised)),
+                )
             };
-            let (mut min_mb, mut below_min_mb) = below_min(&self.tree);
+            let promised = labels.iter().map(|(_, label)| label.promised_to(leaf));
+            let promised = promised.fold(Resource::ZERO, |sum, size| sum + size);
+            let (mut min_mb, mut lacks_of_min) = below_min(&self.tree, promised);
             for (partition, label) in labels.iter() {
                 if self.partitioned {
-                    (min_mb, below_min_mb) = below_min(self.tree_of(partition));
+                    let tree = self.tree_of(partition);
+                    (min_mb, lacks_of_min) = below_min(tree, label.promised_to(leaf));
                 }
                 let share = label.share(self, leaf, preemption.fair_share_threshold);
-                if share.pending_mb == 0 {
+                if share.pending.is_zero() {
                     continue;
                 }
                 let was = before.get(&(leaf, partition)).copied().unwrap_or_default();
                 let since =
                     |below: bool, since: Option<Millis>| below.then_some(since.unwrap_or(now));
                 let is = Starving {
-                    below_min_ms: since(below_min_mb > 0, was.below_min_ms),
+                    below_min_ms: since(!lacks_of_min.is_zero(), was.below_min_ms),
                     below_fair_ms: since(share.is_starved, was.below_fair_ms),
                     told: was.told && (share.is_starved || share.used_mb < min_mb),
                 };
@@ -349,20 +259,23 @@ impl Engine {
                 let waited = |since: Option<Millis>, timeout_ms| {
                     since.is_some_and(|since| now - since >= timeout_ms)
                 };
-                let (lacking_mb, reason) =
-                    if waited(is.below_min_ms, preemption.min_share_timeout_ms) {
-                        (below_min_mb.min(share.pending_mb), EvictReason::MinShare)
-                    } else if waited(is.below_fair_ms, preemption.fair_share_timeout_ms) {
-                        (share.lacking_mb, EvictReason::FairShare)
-                    } else {
-                        continue;
-                    };
+                let (lacking, reason) = if waited(is.below_min_ms, preemption.min_share_timeout_ms)
+                {
+                    (
+                        lacks_of_min.component_min(&share.pending),
+                        EvictReason::MinShare,
+                    )
+                } else if waited(is.below_fair_ms, preemption.fair_share_timeout_ms) {
+                    (share.lacking, EvictReason::FairShare)
+                } else {
+                    continue;
+                };
                 // The next need does not have to give this part of the minimum again.
-                below_min_mb -= lacking_mb;
+                lacks_of_min = lacks_of_min.minus_or_zero(&lacking);
                 starved.push(Need {
                     leaf,
                     partition,
-                    lacking_mb,
+                    lacking,
                     reason,
                 });
             }

@@ -54,7 +54,8 @@ impl Engine {
         };
         let node = self.cluster.node(id).expect("the heartbeat found it");
         let full = self.full_pools(node);
-        if !held.size.resource.fits_in(&node.free) || held.size.pool.is_some_and(|pool| full[pool])
+        if !held.size.resource.fits_in(&self.open_room(node))
+            || held.size.pool.is_some_and(|pool| full[pool])
         {
             return true;
         }
@@ -77,8 +78,9 @@ impl Engine {
         let full = self.full_pools(node);
         let partition = node.facts.partition;
         let own = |size: &ShapeSize| size.partition == partition;
+        let free = self.open_room(node);
         let shapes = &mut self.backlog.shapes;
-        shapes.fit(&node.free, own, full, self.now, fits);
+        shapes.fit(&free, own, full, self.now, fits);
         false
     }
 
@@ -160,8 +162,13 @@ impl Engine {
         unfit.truncate(SHAPES_MAX);
         unfit.retain(|id| self.needs_hold(*id));
         let mut wanted = self.containers_wanted(&unfit);
-        for held in self.reservations.values() {
-            let wanted = wanted.entry(held.shape).or_insert(0);
+        let promised = self.promises().filter_map(|(_, promise)| {
+            let ask = self.cluster.job(promise.job)?.ask(promise.ask)?;
+            Some(ask.shape)
+        });
+        let held = self.reservations.values().map(|held| held.shape);
+        for shape in held.chain(promised) {
+            let wanted = wanted.entry(shape).or_insert(0);
             *wanted = wanted.saturating_sub(1);
         }
         for shape in unfit {
@@ -259,6 +266,7 @@ impl Engine {
             size.resource.fits_in(&node.whole)
                 && !self.reservations.contains_key(&facts.node)
                 && !self.rests.contains_key(&facts.node)
+                && !self.promises.contains_key(&facts.node)
                 && (open
                     || [facts.host, facts.rack]
                         .iter()
@@ -316,20 +324,29 @@ impl Engine {
         self.reservations.insert(id, held);
     }
 
-    /// The held nodes, each with its job and the size it is held for, for reports and tests.
+    /// The held nodes, each with its job and the size it is held for, then those with promised
+    /// room, for reports and tests.
     pub fn held_nodes(&self) -> impl Iterator<Item = (NodeId, JobId, Resource)> {
         let held = self.reservations.iter();
-        held.map(|(node, held)| (*node, held.job, held.size.resource))
+        let held = held.map(|(node, held)| (*node, held.job, held.size.resource));
+        let promised = self.promises();
+        held.chain(promised.map(|(node, promise)| (node, promise.job, promise.size.resource)))
     }
 
-    /// The free room on held nodes.
+    /// The free room on held nodes, and what is promised of others.
     pub(super) fn held_room(&self) -> Resource {
-        let nodes = self
-            .reservations
-            .keys()
-            .filter_map(|id| self.cluster.node(*id));
-        nodes.fold(Resource::ZERO, |sum, node| {
-            sum + node.free_of_all().component_max(&Resource::ZERO)
+        let node = |id: &NodeId| self.cluster.node(*id);
+        let held = self.reservations.keys().filter_map(node);
+        let held = held.map(Node::free_of_all);
+        let promised = self.promises.keys().filter_map(node);
+        let promised = promised.filter(|node| !self.reservations.contains_key(&node.facts.node));
+        let promised = promised.map(|node| {
+            let promised = node.free - self.open_room(node);
+            promised.component_min(&node.free_of_all())
+        });
+        let rooms = held.chain(promised);
+        rooms.fold(Resource::ZERO, |sum, room| {
+            sum + room.component_max(&Resource::ZERO)
         })
     }
 }

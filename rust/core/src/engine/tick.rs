@@ -24,6 +24,7 @@ impl Engine {
         self.settle();
         self.entitle();
         self.review_limits();
+        self.review_promises();
         self.reserve_for_unfit();
         self.reclaim(decisions_max, decisions);
         self.preempt(decisions_max, decisions);

@@ -2,41 +2,62 @@
 //! ask needs all its room on one node. Plans on copies and changes nothing.
 
 use super::Engine;
+use super::asks::asks_in_order;
 use super::budget::Budget;
 use super::candidate::Candidate;
 use super::inside::Inside;
-use super::labels::Labels;
+use super::labels::{Labels, Surplus};
+use super::promises::Promised;
 use super::search::Pick;
-use crate::backlog::Entry;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job, Standing};
 use crate::words::event::EvictReason;
-use crate::words::ids::{ContainerKey, JobId, Millis, NodeId, PartitionId};
-use crate::words::keys::{POOLS, ShapeId, ShareNodeId};
-use crate::words::resource::Resource;
+use crate::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, PartitionId};
+use crate::words::keys::{POOLS, ShapeId, ShareKey, ShareNodeId};
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most evictions in a tick: bounds the work, and shows their effect before more follow.
 pub(super) const EVICTIONS_MAX: usize = 100;
 
-/// The memory that a starved queue lacks on the nodes of a label.
+/// What a starved queue lacks on the nodes of a label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) leaf: ShareNodeId,
     pub(super) partition: PartitionId,
-    pub(super) lacking_mb: i64,
+    /// By resource type; 0 for a type that does not count.
+    pub(super) lacking: Resource,
     pub(super) reason: EvictReason,
+}
+
+impl Need {
+    /// Whether the queue still lacks something that an ask of this size gives, if it has got that
+    /// much. A minimum is one of every type. A share is reached once that of one type is.
+    fn wants(&self, got: &Resource, size: &Resource) -> bool {
+        let counts = |i: &usize| self.lacking[*i] > 0;
+        let mut counted = (0..RESOURCE_TYPES_MAX).filter(counts);
+        match self.reason {
+            EvictReason::MinShare => counted.any(|i| got[i] < self.lacking[i] && size[i] > 0),
+            _ => !self.lacking.is_zero() && counted.all(|i| got[i] < self.lacking[i]),
+        }
+    }
 }
 
 /// The most containers for which a round looks for room: bounds its work where room is free
 /// already.
 const SERVED_MAX: usize = 4 * EVICTIONS_MAX;
 
-/// The room of a node once all evicted containers have ended, less the room planned for asks.
+/// How many nodes and candidates a tick looks at. The next one goes on where it ended.
+const LOOKS_MAX: usize = 40_000;
+
+/// The room of a node once all evicted containers have ended, less what is promised or planned.
 #[derive(Debug)]
 struct Room {
     free: Resource,
+    /// Whether containers go in this round for the need that is planned for.
+    made: bool,
     /// Free slots by pool.
     slots: [i64; POOLS],
     candidates: Vec<Candidate>,
@@ -46,9 +67,8 @@ struct Room {
 #[derive(Debug)]
 pub(super) struct Eviction {
     pub(super) node: NodeId,
+    /// The ask that gets the room.
     pub(super) pick: Pick,
-    /// Whether smaller asks could take the room while it comes, so that it must be held.
-    pub(super) hold: bool,
     pub(super) victims: Vec<(JobId, ContainerKey)>,
 }
 
@@ -61,51 +81,72 @@ type Cost = (usize, bool, i64, usize, usize, Reverse<Millis>, NodeId);
 pub(super) struct Round<'a> {
     engine: &'a Engine,
     rooms: BTreeMap<NodeId, Room>,
-    /// The surplus of each leaf above its share on the nodes of a label, in MB.
-    surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
+    /// The surplus of each leaf above its share on the nodes of a label.
+    surplus: Surplus,
+    /// The part of it that may be taken.
+    takable: Surplus,
+    /// What the leaves below a queue would yield to the need that is planned for, by queue.
+    yields: BTreeMap<ShareNodeId, Resource>,
+    /// The jobs of each leaf.
+    jobs: BTreeMap<ShareNodeId, Vec<&'a Job>>,
+    promised: Promised,
     budget: Budget,
     /// The usage that the plan adds to each node of a label's tree, less that of the victims.
     planned: BTreeMap<(PartitionId, ShareNodeId), Resource>,
     /// Planned usage of ApplicationMasters, by label and leaf.
     masters: BTreeMap<(PartitionId, ShareNodeId), Resource>,
-    /// How many more nodes may be held, by label.
-    holds: BTreeMap<PartitionId, usize>,
     /// The leaf inside which containers may go now, if they go inside one.
     inside: Option<Inside>,
     served: usize,
     evictions: usize,
-    /// The memory that the queue of the last `plan` still lacks.
-    pub(super) left_mb: i64,
+    looks: Cell<usize>,
+    /// Whether the queue of the last `plan` still lacks something.
+    pub(super) is_unmet: bool,
+    /// The ask at which the next tick goes on, if this one may look no further.
+    pub(super) cut_at: Option<CutAt>,
 }
+
+/// Where a round was cut short: the need and its ask.
+pub(super) type CutAt = (ShareNodeId, PartitionId, (JobId, AskId));
 
 impl<'a> Round<'a> {
     pub(super) fn new(engine: &'a Engine, labels: &Labels, insides: &[Inside]) -> Round<'a> {
-        let surplus_mb = labels.surplus_mb(engine);
-        let holds = labels
-            .iter()
-            .map(|(label, _)| (label, engine.holds_left(label)));
+        let mut jobs: BTreeMap<ShareNodeId, Vec<&Job>> = BTreeMap::new();
+        for job in engine.cluster.jobs() {
+            jobs.entry(job.leaf).or_default().push(job);
+        }
         let mut round = Round {
             engine,
             rooms: BTreeMap::new(),
-            surplus_mb,
+            surplus: labels.surplus(engine),
+            takable: Surplus::new(),
+            yields: BTreeMap::new(),
+            jobs,
+            promised: engine.promised(),
             budget: Budget::new(engine, labels),
             planned: BTreeMap::new(),
             masters: BTreeMap::new(),
-            holds: holds.collect(),
             inside: None,
             served: 0,
             evictions: 0,
-            left_mb: 0,
+            looks: Cell::new(0),
+            is_unmet: false,
+            cut_at: None,
         };
         for node in engine.cluster.nodes().filter(|n| n.facts.schedulable) {
             let full = engine.slots_left(node);
             let room = Room {
                 // Includes stopped containers that the node has yet to confirm.
                 free: node.whole - node.used,
+                made: false,
                 slots: full,
                 candidates: Vec::new(),
             };
             round.rooms.insert(node.facts.node, room);
+        }
+        for (node, promise) in engine.promises() {
+            let size = &promise.size;
+            round.book(node, promise.leaf, size.resource, size.pool);
         }
         round.collect(insides);
         round
@@ -115,8 +156,12 @@ impl<'a> Round<'a> {
     fn collect(&mut self, insides: &[Inside]) {
         let engine = self.engine;
         let masters = engine.setup.config.preemption.masters;
-        let mut ranks: Vec<_> = self.surplus_mb.iter().collect();
-        ranks.sort_by_key(|(at, mb)| (Reverse(**mb), **at));
+        let share = |(partition, _): &(PartitionId, ShareNodeId), surplus: &Resource| {
+            let share = surplus.dominant_share(&engine.capacity_of(*partition));
+            Reverse(share.max(0.0).to_bits())
+        };
+        let mut ranks: Vec<_> = self.surplus.iter().collect();
+        ranks.sort_by_key(|(at, surplus)| (share(at, surplus), **at));
         let ranks: BTreeMap<_, _> = ranks
             .iter()
             .enumerate()
@@ -146,6 +191,8 @@ impl<'a> Round<'a> {
                 let rank = ranks.get(&(node.facts.partition, job.leaf)).copied();
                 let rank = rank.or(inside.then_some(ranks.len()));
                 if let Some(rank) = rank.filter(|_| takes && (masters || !container.am)) {
+                    let at = (node.facts.partition, job.leaf);
+                    *self.takable.entry(at).or_default() += container.resource;
                     room.candidates.push(Candidate {
                         job: job.facts.job,
                         key: *key,
@@ -166,12 +213,57 @@ impl<'a> Round<'a> {
                 |c: &Candidate| (c.am, !c.lent, c.rank, Reverse(c.started_ms), c.job, c.key);
             room.candidates.sort_unstable_by_key(order);
         }
+        for (at, amount) in &mut self.takable {
+            let surplus = self.surplus.get(at).copied().unwrap_or_default();
+            *amount = amount.component_min(&surplus);
+        }
+    }
+
+    /// Counts what an ask of a leaf gets on a node.
+    fn book(&mut self, id: NodeId, leaf: ShareNodeId, size: Resource, pool: Option<usize>) {
+        let Some(room) = self.rooms.get_mut(&id) else {
+            return;
+        };
+        room.free -= size;
+        if let Some(pool) = pool {
+            room.slots[pool] -= 1;
+        }
+        let node = self.engine.cluster.node(id).expect("it has room");
+        let book = self.engine.tree_label(node.facts.partition);
+        for at in self.engine.tree.path_up(leaf) {
+            *self.planned.entry((book, at)).or_default() += size;
+        }
     }
 
     /// Plans evictions until the queue gets what it lacks, ask by ask in order of service. Room
-    /// that is free, or about to be, counts first.
-    pub(super) fn plan(&mut self, need: &Need) -> Vec<Eviction> {
-        self.plan_for(need, |_| true)
+    /// that is free, or about to be, counts first. `from` is the ask to begin with.
+    pub(super) fn plan(&mut self, need: &Need, from: Option<(JobId, AskId)>) -> Vec<Eviction> {
+        self.yields.clear();
+        if need.reason == EvictReason::MinShare {
+            self.count_yields(need);
+        }
+        self.plan_for(need, from, |_| true)
+    }
+
+    /// Sums what goes after a queue below its minimum in the queues above it, and may be taken: a
+    /// sibling of those gives room as if they had that much less, and gets it from there.
+    fn count_yields(&mut self, need: &Need) {
+        let tree = self.engine.tree_of(need.partition);
+        if self
+            .key(need.leaf, self.engine.tree_label(need.partition))
+            .class
+            > 0
+        {
+            return;
+        }
+        let above: BTreeSet<ShareNodeId> = tree.path_up(need.leaf).skip(1).collect();
+        for ((partition, leaf), amount) in &self.takable {
+            if *partition == need.partition && *leaf != need.leaf {
+                for at in tree.path_up(*leaf).filter(|at| above.contains(at)) {
+                    *self.yields.entry(at).or_default() += *amount;
+                }
+            }
+        }
     }
 
     /// Plans evictions inside a leaf, for the jobs that lack something in their order.
@@ -189,10 +281,10 @@ impl<'a> Round<'a> {
             let need = Need {
                 leaf,
                 partition,
-                lacking_mb,
+                lacking: Resource::new(lacking_mb, 0),
                 reason: EvictReason::Inside,
             };
-            let of_job = self.plan_for(&need, |job| job.facts.job == id);
+            let of_job = self.plan_for(&need, None, |job| job.facts.job == id);
             plans.extend(of_job.into_iter().map(|plan| (need, plan)));
         }
         self.inside = None;
@@ -200,32 +292,51 @@ impl<'a> Round<'a> {
     }
 
     /// Plans evictions for some of a queue's jobs.
-    fn plan_for(&mut self, need: &Need, wanted: impl Fn(&Job) -> bool) -> Vec<Eviction> {
+    fn plan_for(
+        &mut self,
+        need: &Need,
+        from: Option<(JobId, AskId)>,
+        wanted: impl Fn(&Job) -> bool,
+    ) -> Vec<Eviction> {
         let mut plans = Vec::new();
-        self.left_mb = need.lacking_mb;
-        let mut hopeless: BTreeSet<ShapeId> = BTreeSet::new();
-        let asks = self.engine.asks_of(need.leaf, need.partition).into_iter();
-        for (job, ask) in asks.filter(|(job, _)| wanted(job)) {
-            let plain = ask.rows.is_empty() && job.blacklist.is_empty();
-            for _ in 0..ask.facts.count {
+        let mut got = Resource::ZERO;
+        // Asks that are served alike find nothing alike.
+        let mut hopeless: BTreeSet<(ShapeId, Option<JobId>)> = BTreeSet::new();
+        self.rooms.values_mut().for_each(|room| room.made = false);
+        self.is_unmet = true;
+        let jobs = self.jobs.get(&need.leaf).into_iter().flatten().copied();
+        let asks = asks_in_order(jobs.filter(|job| wanted(job)), Some(need.partition));
+        let id = |(job, ask): &(&Job, &Ask)| (job.facts.job, ask.facts.ask);
+        let first = asks.iter().position(|ask| Some(id(ask)) == from);
+        for (job, ask) in asks.into_iter().skip(first.unwrap_or(0)) {
+            let at = (job.facts.job, ask.facts.ask);
+            let shuns = (!job.blacklist.is_empty()).then_some(at.0);
+            let like = (ask.shape, shuns);
+            let promised = self.promised.get(&at).copied().unwrap_or(0);
+            for _ in promised..ask.facts.count {
+                self.is_unmet = need.wants(&got, &ask.facts.resource);
                 let full = self.evictions >= EVICTIONS_MAX || self.served >= SERVED_MAX;
-                if self.left_mb <= 0 || full {
+                if !self.is_unmet || full {
                     return plans;
                 }
-                if hopeless.contains(&ask.shape) {
+                if hopeless.contains(&like) {
                     break;
                 }
-                let Some(plan) = self.serve(job, ask) else {
-                    // An ask that may run anywhere and finds nothing speaks for its whole shape.
-                    if plain {
-                        hopeless.insert(ask.shape);
+                if self.looks.get() >= LOOKS_MAX {
+                    self.cut_at.get_or_insert((need.leaf, need.partition, at));
+                    return plans;
+                }
+                let Some(plan) = self.serve(need, job, ask) else {
+                    if ask.standing != Standing::Strict && ask.unrelaxed == 0 {
+                        hopeless.insert(like);
                     }
                     break;
                 };
                 self.served += 1;
-                self.left_mb -= ask.facts.resource.memory_mb().max(1);
-                if !plan.victims.is_empty() {
+                got += ask.facts.resource;
+                if !plan.victims.is_empty() || self.rooms[&plan.node].made {
                     self.evictions += plan.victims.len();
+                    *self.promised.entry(at).or_insert(0) += 1;
                     plans.push(plan);
                 }
             }
@@ -234,14 +345,16 @@ impl<'a> Round<'a> {
     }
 
     /// Finds room for one container of an ask at the lowest cost.
-    fn serve(&mut self, job: &Job, ask: &Ask) -> Option<Eviction> {
+    fn serve(&mut self, need: &Need, job: &Job, ask: &Ask) -> Option<Eviction> {
         let mut best: Option<(Cost, Vec<Candidate>)> = None;
+        let mut looks = 0;
         for (id, room) in &self.rooms {
+            looks += 1;
             let node = self.engine.cluster.node(*id)?;
             if !self.engine.may_come_to_run(job, ask, node) {
                 continue;
             }
-            let Some(victims) = self.victims(job, ask, node, room) else {
+            let Some(victims) = self.victims(need, job, ask, (node, room)) else {
                 continue;
             };
             let now = ask.may_run_on(node.facts.host, node.facts.rack);
@@ -263,13 +376,20 @@ impl<'a> Round<'a> {
                 best = Some((cost, victims));
             }
         }
-        let ((_, later, .., id), victims) = best?;
-        Some(self.take(job, ask, id, &victims, !later))
+        self.looks.set(self.looks.get() + looks);
+        let ((.., id), victims) = best?;
+        Some(self.take(job, ask, id, &victims))
     }
 
-    /// The containers that must end for the ask to fit a node. None if that does not help, or takes
-    /// more than their queues have above their shares.
-    fn victims(&self, job: &Job, ask: &Ask, node: &Node, room: &Room) -> Option<Vec<Candidate>> {
+    /// The containers that must end for the ask to fit a node. None if that does not help, if it
+    /// takes more than their queues have above their shares, or if the room would go to others.
+    fn victims(
+        &self,
+        need: &Need,
+        job: &Job,
+        ask: &Ask,
+        (node, room): (&Node, &Room),
+    ) -> Option<Vec<Candidate>> {
         let size = &ask.facts.resource;
         let pool = self.engine.backlog.shapes.get(ask.shape).size.pool;
         let fits = |taken: &[Candidate]| {
@@ -282,34 +402,31 @@ impl<'a> Round<'a> {
             size.fits_in(&free) && slot && self.within_limits(job.leaf, ask, taken)
         };
         let mut taken: Vec<Candidate> = Vec::new();
-        let mut taken_mb: BTreeMap<ShareNodeId, i64> = BTreeMap::new();
         let inside = self.inside.as_ref();
         let candidates = match inside {
             Some(inside) => inside.candidates(node.facts.node),
             None => &room.candidates,
         };
+        let mut looks = 0;
+        let short = short_of(size, &room.free);
         for candidate in candidates {
+            looks += 1;
             if fits(&taken) {
                 break;
             }
-            if let Some(inside) = inside {
-                if inside.offers(candidate, &taken) {
-                    taken.push(*candidate);
+            let goes = match inside {
+                Some(inside) => inside.offers(candidate, &taken),
+                None => {
+                    candidate.leaf != job.leaf
+                        && self.may_go(candidate, &taken, (node, &short))
+                        && self.goes_first(need, candidate, &taken)
                 }
-                continue;
-            }
-            let mb = taken_mb.entry(candidate.leaf).or_insert(0);
-            let more_mb = candidate.resource.memory_mb();
-            let surplus = self.surplus_mb.get(&(node.facts.partition, candidate.leaf));
-            let partition = node.facts.partition;
-            if candidate.leaf != job.leaf
-                && *mb + more_mb <= *surplus.unwrap_or(&0)
-                && self.budget.offers(partition, candidate.leaf, more_mb)
-            {
-                *mb += more_mb;
+            };
+            if goes {
                 taken.push(*candidate);
             }
         }
+        self.looks.set(self.looks.get() + looks);
         // Spare each container without which it fits as well.
         let mut i = 0;
         while i < taken.len() {
@@ -319,14 +436,54 @@ impl<'a> Round<'a> {
                 i += 1;
             }
         }
-        let partition = &node.facts.partition;
-        let held = self.engine.reservations.contains_key(&node.facts.node);
-        let may_hold = held || self.holds.get(partition).is_some_and(|left| *left > 0);
         let lost_mb = taken.iter().map(|c| c.resource.memory_mb()).sum();
-        let good = fits(&taken)
-            && self.budget.covers(lost_mb)
-            && (!self.must_hold(size, &taken) || may_hold);
-        good.then_some(taken)
+        (fits(&taken) && self.budget.covers(lost_mb)).then_some(taken)
+    }
+
+    /// Whether a container's queue has it above its share, in a type that the node is short of, and
+    /// the round may take it.
+    fn may_go(
+        &self,
+        candidate: &Candidate,
+        taken: &[Candidate],
+        (node, short): (&Node, &[usize]),
+    ) -> bool {
+        let partition = node.facts.partition;
+        let Some(surplus) = self.surplus.get(&(partition, candidate.leaf)) else {
+            return false;
+        };
+        let of_leaf = taken.iter().filter(|c| c.leaf == candidate.leaf);
+        let lost = of_leaf.fold(candidate.resource, |sum, c| sum + c.resource);
+        let mb = candidate.resource.memory_mb();
+        let above = |i: &usize| candidate.resource[*i] > 0 && lost[*i] <= surplus[*i];
+        short.iter().any(above) && self.budget.offers(partition, candidate.leaf, mb)
+    }
+
+    /// Whether the order of shares prefers the starved queue to the candidate's once that and those
+    /// taken have gone: compared where the paths of the two part.
+    fn goes_first(&self, need: &Need, candidate: &Candidate, taken: &[Candidate]) -> bool {
+        let book = self.engine.tree_label(need.partition);
+        let tree = self.engine.tree_of(book);
+        let parting = self.engine.parting(book, need.leaf, candidate.leaf);
+        let Some((own, theirs)) = parting else {
+            return false;
+        };
+        let below = |c: &&Candidate| tree.path_up(c.leaf).any(|at| at == theirs);
+        let lost = taken.iter().filter(below);
+        let lost = lost.fold(candidate.resource, |sum, c| sum + c.resource);
+        let yields = self.yields.get(&own).copied().unwrap_or_default();
+        let key = |at, less| self.key_less(at, book, less);
+        key(own, yields) < key(theirs, lost)
+    }
+
+    /// The place of a queue among its siblings once everything planned has happened.
+    fn key(&self, at: ShareNodeId, book: PartitionId) -> ShareKey {
+        self.key_less(at, book, Resource::ZERO)
+    }
+
+    fn key_less(&self, at: ShareNodeId, book: PartitionId, less: Resource) -> ShareKey {
+        let planned = self.planned.get(&(book, at)).copied().unwrap_or_default();
+        self.engine.key_after(book, at, &(planned - less))
     }
 
     /// Whether limits admit the ask once everything planned has happened.
@@ -352,26 +509,8 @@ impl<'a> Round<'a> {
                 })
     }
 
-    /// Whether the room comes in pieces, or is partly free already, so that smaller asks would take
-    /// it before it is whole; or would go to another queue.
-    fn must_hold(&self, size: &Resource, victims: &[Candidate]) -> bool {
-        let contested = self.inside.as_ref().is_some_and(|inside| inside.contested);
-        match victims {
-            [] => false,
-            [one] => contested || !size.fits_in(&one.resource),
-            _ => true,
-        }
-    }
-
     /// Books a plan, so that later plans leave its room alone.
-    fn take(
-        &mut self,
-        job: &Job,
-        ask: &Ask,
-        id: NodeId,
-        victims: &[Candidate],
-        now: bool,
-    ) -> Eviction {
+    fn take(&mut self, job: &Job, ask: &Ask, id: NodeId, victims: &[Candidate]) -> Eviction {
         let size = ask.facts.resource;
         let engine = self.engine;
         let partition = ask.facts.partition;
@@ -379,35 +518,27 @@ impl<'a> Round<'a> {
         let room = self.rooms.get_mut(&id).expect("the plan is for this node");
         let taken: BTreeSet<_> = victims.iter().map(|c| (c.job, c.key)).collect();
         room.candidates.retain(|c| !taken.contains(&(c.job, c.key)));
+        room.made |= !victims.is_empty();
         for victim in victims {
             room.free += victim.resource;
             count_slot(&mut room.slots, victim.pool);
-            let surplus = self.surplus_mb.entry((partition, victim.leaf)).or_default();
-            *surplus -= victim.resource.memory_mb();
+            let at = (partition, victim.leaf);
+            for of in [&mut self.surplus, &mut self.takable] {
+                *of.entry(at).or_default() -= victim.resource;
+            }
             let mb = victim.resource.memory_mb();
             self.budget.take(partition, victim.leaf, mb);
             for at in engine.tree.path_up(victim.leaf) {
                 *self.planned.entry((book, at)).or_default() -= victim.resource;
             }
         }
-        room.free -= size;
-        if let Some(pool) = engine.backlog.shapes.get(ask.shape).size.pool {
-            room.slots[pool] -= 1;
-        }
-        for at in engine.tree.path_up(job.leaf) {
-            *self.planned.entry((book, at)).or_default() += size;
-        }
+        let pool = engine.backlog.shapes.get(ask.shape).size.pool;
+        self.book(id, job.leaf, size, pool);
         if ask.facts.am {
             *self.masters.entry((book, job.leaf)).or_default() += size;
         }
-        let hold = now && self.must_hold(&size, victims);
-        let hold = hold && !engine.reservations.contains_key(&id);
         if let Some(inside) = &mut self.inside {
             inside.take(id, victims);
-        }
-        if hold {
-            let left = self.holds.entry(partition).or_insert(0);
-            *left = left.saturating_sub(1);
         }
         Eviction {
             node: id,
@@ -416,54 +547,28 @@ impl<'a> Round<'a> {
                 job: job.facts.job,
                 ask: ask.facts.ask,
             },
-            hold,
             victims: victims.iter().map(|c| (c.job, c.key)).collect(),
         }
+    }
+}
+
+/// The types of which a node has too little for an ask; all that it needs if it lacks none.
+fn short_of(size: &Resource, free: &Resource) -> Vec<usize> {
+    let types = |lacks: &dyn Fn(usize) -> bool| -> Vec<usize> {
+        (0..RESOURCE_TYPES_MAX)
+            .filter(|i| size[*i] > 0 && lacks(*i))
+            .collect()
+    };
+    let short = types(&|i| size[i] > free[i]);
+    if short.is_empty() {
+        types(&|_| true)
+    } else {
+        short
     }
 }
 
 fn count_slot(slots: &mut [i64; POOLS], pool: Option<usize>) {
     if let Some(pool) = pool {
         slots[pool] += 1;
-    }
-}
-
-impl Engine {
-    /// The pending asks of a leaf on the nodes of a label, in order of service.
-    pub(super) fn asks_of(&self, leaf: ShareNodeId, partition: PartitionId) -> Vec<(&Job, &Ask)> {
-        let jobs = self.cluster.jobs().filter(|job| job.leaf == leaf);
-        let asks = jobs.flat_map(|job| job.pending().map(move |ask| (job, ask)));
-        let due = |(_, ask): &(&Job, &Ask)| {
-            ask.standing != Standing::Out && ask.facts.partition == partition
-        };
-        let mut asks: Vec<_> = asks.filter(due).collect();
-        asks.sort_by_key(|(job, ask)| Entry::new(job, ask));
-        asks
-    }
-
-    /// Whether an ask may run on a node with room, now or once it has waited for nearer places.
-    pub(super) fn may_come_to_run(&self, job: &Job, ask: &Ask, node: &Node) -> bool {
-        let facts = &node.facts;
-        let held = self.reservations.get(&facts.node);
-        facts.schedulable
-            && facts.partition == ask.facts.partition
-            && ask.facts.resource.fits_in(&node.whole)
-            && ask.accepts(facts.host, facts.rack)
-            && !job.blacklists(facts.host, facts.rack)
-            && held.is_none_or(|held| held.size.resource == ask.facts.resource)
-            && job
-                .refused
-                .get(&facts.node)
-                .is_none_or(|until| *until <= self.now)
-    }
-
-    /// Free slots of a node by pool; negative if more containers run than may.
-    pub(super) fn slots_left(&self, node: &Node) -> [i64; POOLS] {
-        let per_node = self.setup.config.slots_per_node;
-        std::array::from_fn(|pool| {
-            let configured = per_node.map_or(u32::MAX, |slots| slots[pool]);
-            let allowed = self.order.slots(node, pool).unwrap_or(u32::MAX);
-            i64::from(configured.min(allowed)) - i64::from(node.running[pool])
-        })
     }
 }

@@ -435,7 +435,7 @@ fn of_room(reason: &Reason, names: &Names<'_>) -> String {
             )
         }
         Reason::HeldNodes { nodes, until_ms } => format!(
-            "the {nodes} nodes with room are held for a larger container, for {} at the most",
+            "the {nodes} nodes with room are held for other containers, for {} at the most",
             names.span(*until_ms)
         ),
         Reason::Soon { nodes: 0 } => "it is let in when the next job ends".to_string(),

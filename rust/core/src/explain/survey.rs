@@ -92,19 +92,24 @@ impl View<'_> {
             survey.slotless += 1;
             let allowed = size.pool.and_then(|pool| self.order.slots(node, pool));
             survey.foreign |= allowed.is_some();
-        } else if let Some(held) = held.filter(|held| held.shape != shape) {
-            let (count, until_ms) = survey.held.unwrap_or((0, held.until_ms));
-            survey.held = Some((count + 1, until_ms.min(held.until_ms)));
+        } else if let Some(ends_ms) = held
+            .filter(|held| held.shape != shape)
+            .map(|held| held.until_ms)
+            .or_else(|| self.answers.promised(node, &size.resource))
+        {
+            let (count, until_ms) = survey.held.unwrap_or((0, ends_ms));
+            survey.held = Some((count + 1, until_ms.min(ends_ms)));
         } else {
             survey.ready += 1;
         }
     }
 
-    /// Returns a node that is held for the job.
+    /// Returns a node that is held for the job, or with room that is promised to it.
     pub(super) fn held_for(&self, job: JobId) -> Option<NodeId> {
         let mut held = self.holds.iter();
-        held.find(|(_, held)| held.job == job)
-            .map(|(node, _)| *node)
+        let held = held.find(|(_, held)| held.job == job);
+        held.map(|(node, _)| *node)
+            .or_else(|| self.answers.promised_to(job))
     }
 }
 

@@ -11,14 +11,22 @@ use crate::model::wait::{Remedy, UserBound};
 use crate::stage::order::Order;
 use crate::stage::place::Place;
 use crate::stage::share::Share;
-use crate::words::ids::{NodeId, PartitionId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId};
 use crate::words::keys::POOLS;
+use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// Answers that the search and preemption give themselves.
 pub(crate) trait Answers {
     /// Returns by pool whether the node has no slot left.
     fn full_pools(&self, node: &Node) -> [bool; POOLS];
+
+    /// Returns until when room of a node is promised to other asks, if there would be room for this
+    /// one else.
+    fn promised(&self, node: &Node, size: &Resource) -> Option<Millis>;
+
+    /// Returns a node whose room is promised to a job.
+    fn promised_to(&self, job: JobId) -> Option<NodeId>;
 
     /// Returns, for an ask without room, the queue above its share of which preemption spares the
     /// most memory. None if queues do not preempt each other.

@@ -30,6 +30,8 @@ pub struct Container {
     pub priority: i32,
     /// Whether it is the ApplicationMaster.
     pub am: bool,
+    /// Whether its room was made for it by taking others' containers back.
+    pub by_kill: bool,
     /// When it was granted.
     pub started_ms: Millis,
     /// When its node reported that it runs, if it did.

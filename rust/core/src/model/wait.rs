@@ -282,7 +282,7 @@ pub enum Reason {
         /// A queue above its share that preemption spares.
         spared: Option<Spares>,
     },
-    /// The ask is next, and the nodes that have room are held for a larger ask.
+    /// The ask is next, and the nodes that have room are held for other asks.
     HeldNodes {
         nodes: u32,
         /// When the first hold ends.

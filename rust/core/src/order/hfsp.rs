@@ -23,9 +23,9 @@ use crate::model::lengths::Lengths;
 use crate::model::wait::{Measure, OrderLimit};
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
-use crate::stage::order::{Displacement, Order, OrderEntry};
+use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis};
-use crate::words::keys::{OrderKey, POOLS};
+use crate::words::keys::{OrderKey, POOLS, Reclaimed};
 use crate::words::kind::Kind;
 use crate::words::table::Table;
 use aging::{Aging, PhaseId};
@@ -561,17 +561,15 @@ impl Order for Hfsp {
         }
     }
 
-    fn reclaim(&mut self, world: &World<'_>) -> Displacement {
-        let mut victims = Vec::new();
-        if self.settings.kill {
-            for pool in &self.pools {
-                let order = pool.aging.order();
-                victims.extend(kill::victims(order, pool.slots, world));
-            }
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Reclaimed> {
+        if !self.settings.kill {
+            return Vec::new();
         }
-        Displacement {
-            victims,
-            for_others: false,
-        }
+        let pools = self.pools.iter().enumerate();
+        let reclaimed = pools.map(|(at, pool)| {
+            let order = pool.aging.order();
+            kill::victims(order, (at, pool.slots), world)
+        });
+        reclaimed.collect()
     }
 }

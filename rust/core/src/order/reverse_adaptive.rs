@@ -25,9 +25,9 @@ use crate::model::job::Job;
 use crate::model::lengths::Lengths;
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
-use crate::stage::order::{Displacement, Order, OrderEntry};
+use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
-use crate::words::keys::{OrderKey, POOLS, Victim};
+use crate::words::keys::{OrderKey, POOLS, Reclaimed, Victim};
 use crate::words::kind::Kind;
 use control::{Cycle, Keys, Placed};
 use matrix::Matrix;
@@ -308,10 +308,11 @@ impl Order for ReverseAdaptive {
     }
 
     /// Returns the newest tasks on nodes that run more than the foreign load permits (RA-28).
-    fn reclaim(&mut self, world: &World<'_>) -> Displacement {
-        Displacement {
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Reclaimed> {
+        vec![Reclaimed {
             victims: self.crowded_out(world),
             for_others: true,
-        }
+            ..Reclaimed::default()
+        }]
     }
 }

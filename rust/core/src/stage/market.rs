@@ -7,7 +7,7 @@ use crate::model::job::Job;
 use crate::model::share_tree::ShareNode;
 use crate::words::credits::Spending;
 use crate::words::ids::Millis;
-use crate::words::keys::{Pass, ShareNodeId, Victim};
+use crate::words::keys::{Pass, Reclaimed, ShareNodeId};
 use crate::words::ledger::Ledger;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub trait Market {
 
     /// Containers to take back now; called on every tick. The engine leaves out unknown ones,
     /// ApplicationMasters, and those that it has evicted already.
-    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim>;
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Reclaimed>;
 
     /// Serves a request of the control plane, if it is one of the market's.
     fn control(

@@ -7,17 +7,8 @@ use crate::model::cluster::Node;
 use crate::model::job::Job;
 use crate::model::wait::{Measure, OrderLimit};
 use crate::words::ids::JobId;
-use crate::words::keys::{OrderKey, ShareNodeId, Victim};
+use crate::words::keys::{OrderKey, Reclaimed, ShareNodeId};
 use crate::words::kind::Kind;
-
-/// Containers that an order takes back.
-#[derive(Debug, Default)]
-pub struct Displacement {
-    pub victims: Vec<Victim>,
-    /// Whether workloads outside YARN take their slots. Else asks do, and a container whose room
-    /// serves none of them stays.
-    pub for_others: bool,
-}
 
 /// Which job is next.
 pub trait Order: Stage + Send {
@@ -58,8 +49,8 @@ pub trait Order: Stage + Send {
     }
 
     /// Containers to take back because their slots go to others. Called on every tick.
-    fn reclaim(&mut self, _world: &World<'_>) -> Displacement {
-        Displacement::default()
+    fn reclaim(&mut self, _world: &World<'_>) -> Vec<Reclaimed> {
+        Vec::new()
     }
 }
 

@@ -96,6 +96,32 @@ pub struct Victim {
     pub key: ContainerKey,
 }
 
+/// Containers that must start in place of those that a stage takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The leaf whose asks they are of.
+    pub leaf: ShareNodeId,
+    /// The job and the kind of its tasks; none for any of the leaf.
+    pub of: Option<(JobId, Kind)>,
+    /// The pool of their slots.
+    pub pool: usize,
+    /// How many.
+    pub count: u32,
+}
+
+/// Containers that a stage takes back, and for which others.
+#[derive(Clone, Debug, Default)]
+pub struct Reclaimed {
+    /// In the order in which they go, as far as they make room for claims.
+    pub victims: Vec<Victim>,
+    /// In the order in which they are served.
+    pub claims: Vec<Claim>,
+    /// How many claims lack a slot that is not idle or on its way.
+    pub missing: u32,
+    /// Whether workloads outside YARN take the slots: all victims go.
+    pub for_others: bool,
+}
+
 /// A class in which open and strict asks of a job stand: for the nodes of one rack, or
 /// (`PlaceId::ANY`) for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -201,6 +201,7 @@ mod tests {
             resource: Resource::ZERO,
             priority: 10,
             am: false,
+            by_kill: false,
             started_ms,
             launched_ms: None,
             overhead_ms: 0,

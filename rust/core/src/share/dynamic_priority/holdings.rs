@@ -7,7 +7,7 @@ use super::reclaim::{Holding, Task};
 use crate::model::change::World;
 use crate::model::job::Job;
 use crate::words::ids::{ContainerKey, JobId};
-use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::keys::{Claim, POOLS, ShareNodeId};
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
@@ -45,8 +45,7 @@ impl DynamicPriority {
     /// Returns the holdings of every leaf in a pool, in the order of names, then those of jobs
     /// with an authority. Each such job keeps its paid slots; its other slots are in no quota.
     pub(super) fn holdings(&self, world: &World<'_>, pool: usize) -> Vec<Holding<Id>> {
-        let mut by_name: Vec<usize> = (0..self.leaves.len()).collect();
-        by_name.sort_by_key(|leaf| &self.leaves[*leaf].name);
+        let by_name = self.by_name();
         let mut place = vec![0; self.leaves.len()];
         let mut holdings = Vec::new();
         for (at, leaf) in by_name.into_iter().enumerate() {
@@ -83,6 +82,24 @@ impl DynamicPriority {
             holdings.push(own);
         }
         holdings
+    }
+
+    fn by_name(&self) -> Vec<usize> {
+        let mut by_name: Vec<usize> = (0..self.leaves.len()).collect();
+        by_name.sort_by_key(|leaf| &self.leaves[*leaf].name);
+        by_name
+    }
+
+    /// Returns what leaves and jobs with an authority lack of what they pay for.
+    pub(super) fn claims(&self, holdings: &[Holding<Id>], pool: usize) -> Vec<Claim> {
+        let leaves = self.by_name().into_iter().zip(holdings);
+        let claim = |(leaf, holding): (usize, &Holding<Id>)| Claim {
+            leaf: ShareNodeId(leaf as u32),
+            of: None,
+            pool,
+            count: u32::try_from(holding.lack()).unwrap_or(u32::MAX),
+        };
+        leaves.map(claim).filter(|claim| claim.count > 0).collect()
     }
 
     /// Returns how many slots of a quota are the present interval's only, and how many the account

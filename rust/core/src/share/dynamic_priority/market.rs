@@ -8,7 +8,7 @@ use crate::model::share_tree::ShareNode;
 use crate::stage::market::Market;
 use crate::words::credits::Spending;
 use crate::words::ids::Millis;
-use crate::words::keys::{POOLS, Pass, ShareNodeId, Victim};
+use crate::words::keys::{POOLS, Pass, Reclaimed, ShareNodeId, Victim};
 use crate::words::ledger::Ledger;
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ impl Market for DynamicPriority {
 
     /// Begins a round once per `reclaim_interval_ms`. The round ends when there are no victims to
     /// take.
-    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Reclaimed> {
         let interval_ms = self.settings.reclaim_interval_ms;
         if interval_ms == 0 {
             return Vec::new();
@@ -73,9 +73,16 @@ impl Market for DynamicPriority {
             let holdings = self.holdings(world, pool);
             let idle = DynamicPriority::idle(world, self.slots, pool);
             let victims = reclaim::victims(&holdings, idle, self.settings.victims);
-            taken.extend(victims.into_iter().map(|(job, key)| Victim { job, key }));
+            let missing = reclaim::needed(&holdings, idle).min(victims.len() as u64) as u32;
+            let victims = victims.into_iter().map(|(job, key)| Victim { job, key });
+            taken.push(Reclaimed {
+                victims: victims.collect(),
+                claims: self.claims(&holdings, pool),
+                missing,
+                for_others: false,
+            });
         }
-        self.reclaiming = !taken.is_empty();
+        self.reclaiming = taken.iter().any(|taken| !taken.victims.is_empty());
         taken
     }
 

@@ -48,7 +48,7 @@ impl<K> Holding<K> {
         self.staying().saturating_sub(keeps as usize)
     }
 
-    fn lack(&self) -> u64 {
+    pub(super) fn lack(&self) -> u64 {
         let firm = u64::from(self.quota.saturating_sub(self.odd));
         let below = firm.saturating_sub(self.staying() as u64);
         below.min(u64::from(self.pending))

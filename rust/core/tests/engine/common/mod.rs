@@ -5,6 +5,7 @@
 pub mod market;
 pub mod racks;
 pub mod timed;
+pub mod town;
 pub mod yard;
 
 use heddle_core::words::event::*;

@@ -1,0 +1,364 @@
+//! Takes back what the share and the order stage name: containers of users who do not pay for them,
+//! or of jobs that go later. A container goes only for a claim that its room then serves; the room
+//! is promised to that ask. Where workloads outside YARN take the slots, all go.
+
+use super::Engine;
+use super::asks::asks_in_order;
+use super::promises::Promised;
+use super::search::Pick;
+use super::victims::EVICTIONS_MAX;
+use crate::model::cluster::Node;
+use crate::model::job::{Ask, Container, Job, Standing};
+use crate::words::event::{Decision, EvictReason};
+use crate::words::ids::{ContainerKey, NodeId, PartitionId};
+use crate::words::keys::{Claim, POOLS, Reclaimed, ShareKey, ShareNodeId, Victim};
+use crate::words::resource::Resource;
+use std::collections::BTreeMap;
+
+/// How many asks of a claim are looked at for one that may have the room.
+const ASKS_MAX: usize = 64;
+
+/// Containers that go, and the ask that gets their room.
+struct Exchange {
+    victims: Vec<Victim>,
+    gets: Option<(NodeId, Pick)>,
+}
+
+/// The room of a node once the containers on their way out have ended.
+struct Room<'a> {
+    free: Resource,
+    slots: [i64; POOLS],
+    /// The containers that may go as well, in order.
+    named: Vec<Named<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    job: &'a Job,
+    key: ContainerKey,
+    container: &'a Container,
+    pool: Option<usize>,
+}
+
+/// A claim with the asks that it stands for, in order of service.
+type Claimed<'a> = (Claim, Vec<(&'a Job, &'a Ask)>);
+
+impl Engine {
+    /// Evicts the containers that the share and the order stage want back, none of them twice.
+    pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
+        let world = world!(self);
+        let market = self.share.market_mut();
+        let unpaid = market.map_or_else(Vec::new, |market| market.reclaim(&world));
+        let displaced = self.order.reclaim(&world);
+        let unpaid = unpaid.into_iter().map(|of| (of, EvictReason::Unpaid));
+        let displaced = displaced.into_iter().map(|of| (of, EvictReason::Displaced));
+        for (reclaimed, reason) in unpaid.chain(displaced) {
+            let exchanges = match reclaimed.for_others {
+                true => self.all_of(&reclaimed.victims),
+                false => self.exchanges(reclaimed),
+            };
+            for exchange in exchanges {
+                if decisions.len() + exchange.victims.len() > decisions_max {
+                    self.cut = true;
+                    return;
+                }
+                self.carry_out(&exchange, reason, decisions);
+            }
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        exchange: &Exchange,
+        reason: EvictReason,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let grace_ms = self.setup.config.preemption.grace_ms;
+        for Victim { job, key } in exchange.victims.iter().copied() {
+            self.evicting.insert((job, key));
+            self.note_eviction(job, key, reason, None);
+            decisions.push(Decision::Evict {
+                job,
+                key,
+                reason,
+                grace_ms,
+            });
+        }
+        if let Some((node, pick)) = exchange.gets {
+            self.promise(node, pick);
+        }
+    }
+
+    /// The victim, if it is there, stays as yet, and may be taken.
+    fn named(&self, victim: Victim) -> Option<Named<'_>> {
+        let job = self.cluster.job(victim.job)?;
+        let container = job.containers.get(&victim.key)?;
+        let going = self.evicting.contains(&(victim.job, victim.key));
+        let may_go = !going && !container.am && self.cluster.queues.may_take_from(&job.facts);
+        may_go.then(|| Named {
+            job,
+            key: victim.key,
+            container,
+            pool: self.pool_of(victim.job, container),
+        })
+    }
+
+    fn all_of(&self, victims: &[Victim]) -> Vec<Exchange> {
+        let mut victims: Vec<Victim> = victims.to_vec();
+        victims.retain(|victim| self.named(*victim).is_some());
+        victims.sort_unstable_by_key(|victim| (victim.job, victim.key));
+        victims.dedup();
+        let alone = |victim| Exchange {
+            victims: vec![victim],
+            gets: None,
+        };
+        victims.into_iter().take(EVICTIONS_MAX).map(alone).collect()
+    }
+
+    /// Finds for the victims in turn which claims their room serves, until none lacks any.
+    fn exchanges(&self, reclaimed: Reclaimed) -> Vec<Exchange> {
+        let mut promised = self.promised();
+        let mut claims = self.claimed(&reclaimed.claims, &promised);
+        let mut rooms: BTreeMap<NodeId, Room<'_>> = BTreeMap::new();
+        let (mut missing, mut going) = (reclaimed.missing, 0);
+        let mut exchanges = Vec::new();
+        for victim in reclaimed.victims {
+            let Some(named) = self.named(victim) else {
+                continue;
+            };
+            let id = named.container.node;
+            let Some(node) = self.cluster.node(id) else {
+                continue;
+            };
+            let room = rooms.entry(id).or_insert_with(|| self.coming_room(node));
+            room.named.push(named);
+            loop {
+                if missing == 0 || going >= EVICTIONS_MAX {
+                    return exchanges;
+                }
+                let Some((at, job, ask)) = self.served(&claims, &promised, (node, room)) else {
+                    break;
+                };
+                let gets = Pick {
+                    shape: ask.shape,
+                    job: job.facts.job,
+                    ask: ask.facts.ask,
+                };
+                let victims = self.settle_room(room, ask);
+                claims[at].0.count -= 1;
+                missing -= 1;
+                *promised.entry((gets.job, gets.ask)).or_insert(0) += 1;
+                going += victims.len();
+                if !victims.is_empty() {
+                    let gets = Some((id, gets));
+                    exchanges.push(Exchange { victims, gets });
+                }
+            }
+        }
+        exchanges
+    }
+
+    /// The claims with their asks, less what is promised to them.
+    fn claimed(&self, claims: &[Claim], promised: &Promised) -> Vec<Claimed<'_>> {
+        let with_asks = |claim: &Claim| {
+            let of_claim = |job: &&Job| match claim.of {
+                Some((id, _)) => job.facts.job == id,
+                None => job.leaf == claim.leaf,
+            };
+            let jobs = self.cluster.jobs().filter(of_claim);
+            let pool = |ask: &Ask| self.backlog.shapes.get(ask.shape).size.pool;
+            let is_claimed = |job: &Job, ask: &Ask| {
+                let kind = claim.of.map(|(_, kind)| kind);
+                let of_pool = match pool(ask) {
+                    Some(pool) => pool == claim.pool,
+                    None => ask.facts.am && kind.is_none(),
+                };
+                ask.standing != Standing::Out
+                    && of_pool
+                    && kind.is_none_or(|kind| job.kind(ask.facts.priority) == kind)
+                    && self.is_admitted(job, ask)
+            };
+            let asks = asks_in_order(jobs, None);
+            let asks: Vec<_> = asks
+                .into_iter()
+                .filter(|(job, ask)| is_claimed(job, ask))
+                .take(ASKS_MAX)
+                .collect();
+            let given = asks.iter().map(|(job, ask)| {
+                let given = promised.get(&(job.facts.job, ask.facts.ask));
+                given.copied().unwrap_or(0)
+            });
+            let count = claim.count.saturating_sub(given.sum());
+            (Claim { count, ..*claim }, asks)
+        };
+        claims.iter().take(EVICTIONS_MAX).map(with_asks).collect()
+    }
+
+    fn coming_room(&self, node: &Node) -> Room<'_> {
+        let stopped = node.whole - node.used - node.free;
+        let mut room = Room {
+            free: self.open_room(node) + stopped,
+            slots: self.open_slots(node),
+            named: Vec::new(),
+        };
+        for (id, key) in &self.evicting {
+            let job = self.cluster.job(*id);
+            let container = job.and_then(|job| job.containers.get(key));
+            if let Some(container) = container.filter(|c| c.node == node.facts.node) {
+                room.free += container.resource;
+                if let Some(pool) = self.pool_of(*id, container) {
+                    room.slots[pool] += 1;
+                }
+            }
+        }
+        room
+    }
+
+    /// The first ask of the claims that fits a node once the named containers have ended, and that
+    /// the grants would then serve before theirs.
+    fn served<'a>(
+        &self,
+        claims: &[Claimed<'a>],
+        promised: &Promised,
+        (node, room): (&Node, &Room<'_>),
+    ) -> Option<(usize, &'a Job, &'a Ask)> {
+        let open = claims
+            .iter()
+            .enumerate()
+            .filter(|(_, (claim, _))| claim.count > 0);
+        for (at, (claim, asks)) in open {
+            for (job, ask) in asks {
+                let given = promised.get(&(job.facts.job, ask.facts.ask));
+                let pays = |named: &Named<'_>| {
+                    named.job.facts.job != job.facts.job
+                        && (claim.of.is_none() || self.prefers(job, ask, named))
+                };
+                if given.copied().unwrap_or(0) < ask.facts.count
+                    && self.may_come_to_run(job, ask, node)
+                    && room.named.iter().all(pays)
+                    && self.fits_after(job, ask, room, &room.named)
+                {
+                    return Some((at, *job, *ask));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether an ask fits, within the limits of its queues, once these containers have ended.
+    fn fits_after(&self, job: &Job, ask: &Ask, room: &Room<'_>, ended: &[Named<'_>]) -> bool {
+        let size = &ask.facts.resource;
+        let free = ended
+            .iter()
+            .fold(room.free, |sum, c| sum + c.container.resource);
+        let slot = self
+            .backlog
+            .shapes
+            .get(ask.shape)
+            .size
+            .pool
+            .is_none_or(|pool| {
+                let freed = ended.iter().filter(|c| c.pool == Some(pool)).count();
+                room.slots[pool] + freed as i64 > 0
+            });
+        let tree = self.tree_of(ask.facts.partition);
+        let within = tree.path_up(job.leaf).all(|at| {
+            let below = |c: &&Named<'_>| tree.path_up(c.job.leaf).any(|up| up == at);
+            let ended = ended.iter().filter(below);
+            let used = tree.node(at).used;
+            let used = ended.fold(used, |used, c| used - c.container.resource);
+            !tree.node(at).limited || size.fits_in(&(tree.node(at).max_share - used))
+        });
+        slot && within && size.fits_in(&free)
+    }
+
+    /// Gives an ask its room, and returns the containers that must end for it.
+    fn settle_room(&self, room: &mut Room<'_>, ask: &Ask) -> Vec<Victim> {
+        let size = &ask.facts.resource;
+        let pool = self.backlog.shapes.get(ask.shape).size.pool;
+        let mut ended = std::mem::take(&mut room.named);
+        let enough = |ended: &[Named<'_>]| {
+            let free = ended
+                .iter()
+                .fold(room.free, |sum, c| sum + c.container.resource);
+            let freed = |pool| ended.iter().filter(|c| c.pool == Some(pool)).count() as i64;
+            size.fits_in(&free) && pool.is_none_or(|pool| room.slots[pool] + freed(pool) > 0)
+        };
+        let mut spared = Vec::new();
+        let mut i = 0;
+        while i < ended.len() {
+            let one = ended.remove(i);
+            if enough(&ended) {
+                spared.push(one);
+            } else {
+                ended.insert(i, one);
+                i += 1;
+            }
+        }
+        for one in &ended {
+            room.free += one.container.resource;
+            if let Some(pool) = one.pool {
+                room.slots[pool] += 1;
+            }
+        }
+        room.free -= *size;
+        if let Some(pool) = pool {
+            room.slots[pool] -= 1;
+        }
+        room.named = spared;
+        let victim = |named: &Named<'_>| Victim {
+            job: named.job.facts.job,
+            key: named.key,
+        };
+        ended.iter().map(victim).collect()
+    }
+
+    /// Whether the order of shares leads to an ask's queue before a container's once that has gone.
+    fn prefers(&self, job: &Job, ask: &Ask, named: &Named<'_>) -> bool {
+        let book = self.tree_label(ask.facts.partition);
+        let gone = Resource::ZERO - named.container.resource;
+        match self.parting(ask.facts.partition, job.leaf, named.job.leaf) {
+            None => true,
+            Some((own, theirs)) => {
+                self.key_after(book, own, &Resource::ZERO) < self.key_after(book, theirs, &gone)
+            }
+        }
+    }
+
+    /// Where the paths of two leaves part: the two queues of which the order of shares takes one
+    /// before the other. None for one leaf.
+    pub(super) fn parting(
+        &self,
+        label: PartitionId,
+        own: ShareNodeId,
+        theirs: ShareNodeId,
+    ) -> Option<(ShareNodeId, ShareNodeId)> {
+        let tree = self.tree_of(label);
+        let path = |leaf| {
+            let mut path: Vec<ShareNodeId> = tree.path_up(leaf).collect();
+            path.reverse();
+            path
+        };
+        let mut both = path(own).into_iter().zip(path(theirs));
+        both.find(|(own, theirs)| own != theirs)
+    }
+
+    /// The place of a queue among its siblings if its usage changes by that much.
+    pub(super) fn key_after(
+        &self,
+        book: PartitionId,
+        at: ShareNodeId,
+        change: &Resource,
+    ) -> ShareKey {
+        let node = self.tree_of(book).node(at);
+        self.share.key_after(node, change, &self.capacity_of(book))
+    }
+
+    /// Grants what was promised. The order stage does not take the container back.
+    pub(super) fn grant_promised(&mut self, id: NodeId, pick: Pick, decisions: &mut Vec<Decision>) {
+        self.grant(id, pick, decisions);
+        if let Some(grant) = self.in_flight.back_mut() {
+            grant.container.by_kill = true;
+        }
+    }
+}

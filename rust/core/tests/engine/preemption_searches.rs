@@ -1,0 +1,375 @@
+//! Two random searches for preemption that does not end. `HEDDLE_SEEDS=1-2000` plays so many cases,
+//! `HEDDLE_SEEDS=17` one; a case that fails prints its seed and its configuration.
+//!
+//! - Settling: tasks without an end and a constant demand. After a quarter of an hour nothing is
+//!   taken back, no room is free that a waiting ask fits, and queues have their minimums.
+//! - Finishing: finite jobs end, whatever takes containers back, and what is taken serves asks.
+
+use crate::common::town::{Demand, Dice, Town, endless, seeds};
+use heddle_core::Resource;
+use heddle_core::words::ids::Millis;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const GB: i64 = 1_024;
+
+fn gb(memory: i64, vcores: i64) -> Resource {
+    Resource::new(memory * GB, vcores)
+}
+
+/// A random tree of queues; returns it with the paths of its leaves.
+fn queues(dice: &mut Dice, total_gb: i64) -> (Vec<Value>, Vec<String>) {
+    let (mut queues, mut leaves) = (Vec::new(), Vec::new());
+    let mut add = |dice: &mut Dice, path: &str, is_leaf: bool| {
+        let mut queue = json!({"path": path});
+        if dice.one_in(2) {
+            queue["weight"] = json!(dice.one(&[0.5, 2.0, 3.0, 4.0]));
+        }
+        if is_leaf && dice.one_in(3) {
+            let part = dice.one(&[8, 5, 4, 3]);
+            queue["min_share"] = json!({"memory-mb": total_gb * GB / part});
+        }
+        if dice.one_in(4) {
+            queue["priority"] = json!(dice.below(3));
+        }
+        if dice.one_in(6) {
+            queue["preempt_from"] = json!(false);
+        }
+        queues.push(queue);
+        if is_leaf {
+            leaves.push(path.to_string());
+        }
+    };
+    for top in 0..2 + dice.below(2) {
+        let path = format!("root.q{top}");
+        let below = if dice.one_in(2) { 2 + dice.below(2) } else { 0 };
+        add(dice, &path, below == 0);
+        for leaf in 0..below {
+            add(dice, &format!("{path}.l{leaf}"), true);
+        }
+    }
+    (queues, leaves)
+}
+
+fn nodes(dice: &mut Dice) -> Vec<(Resource, u32)> {
+    let labelled = dice.one_in(4);
+    let count = 2 + dice.below(5);
+    let size = |dice: &mut Dice| gb(dice.one(&[4, 8, 16, 24]), dice.one(&[2, 4, 8, 16, 32]));
+    let one = size(dice);
+    let mixed = dice.one_in(2);
+    (0..count)
+        .map(|node| {
+            let size = if mixed { size(dice) } else { one };
+            (size, u32::from(labelled && node % 3 == 2))
+        })
+        .collect()
+}
+
+struct Case {
+    setup: Value,
+    nodes: Vec<(Resource, u32)>,
+    /// When each comes, its queue, its priority, what it asks for.
+    jobs: Vec<(Millis, String, i32, Vec<Demand>)>,
+}
+
+fn settling(dice: &mut Dice) -> Case {
+    let nodes = nodes(dice);
+    let total_mb: i64 = nodes.iter().map(|node| node.0.memory_mb()).sum();
+    let (mut queues, leaves) = queues(dice, total_mb / GB);
+    let share = dice.one(&["fair", "fair", "capacity", "drf"]);
+    let compare = dice.one(&["memory", "dominant", "capacity", "", ""]);
+    if share == "fair" && !compare.is_empty() {
+        queues
+            .iter_mut()
+            .for_each(|queue| queue["compare"] = json!(compare));
+    }
+    let order = dice.one(&["deficit", "fifo", "hfsp", "by-queue"]);
+    let mut preemption = json!({"enabled": true, "grace_ms": 1_000});
+    if dice.one_in(3) {
+        preemption["fair_share_threshold"] = json!(1.0);
+    }
+    if dice.one_in(6) {
+        preemption["round_part"] = json!(0.5);
+    }
+    let config = json!({
+        "policy": {"share": share, "order": order, "place": "delay"},
+        "share": {"dominant": dice.one_in(2)},
+        "queues": queues,
+        "preemption": preemption,
+    });
+    let labelled = nodes.iter().any(|node| node.1 > 0);
+    let mut jobs = Vec::new();
+    for leaf in &leaves {
+        for _ in 0..1 + dice.below(2) {
+            let mut demands = Vec::new();
+            for _ in 0..1 + dice.below(2) {
+                let size = gb(
+                    dice.one(&[1, 1, 2, 3, 4, 6, 12]),
+                    dice.one(&[1, 1, 2, 3, 4]),
+                );
+                let count = dice.one(&[300, 300, 40, 5]);
+                let near = match dice.one_in(4) {
+                    true => vec![dice.below(nodes.len() as u64) as u32],
+                    false => Vec::new(),
+                };
+                demands.push(Demand {
+                    label: u32::from(labelled && dice.one_in(3)),
+                    near,
+                    priority: 20 + demands.len() as i32,
+                    ..endless(size, count as u32)
+                });
+            }
+            let at = dice.one(&[0, 0, 20, 60, 120]) * 1_000;
+            jobs.push((at, leaf.clone(), dice.below(3) as i32, demands));
+        }
+    }
+    jobs.sort_by_key(|job| job.0);
+    let setup = json!({"config": config, "labels": {"gpu": 1}});
+    Case { setup, nodes, jobs }
+}
+
+fn build(case: &Case) -> Town {
+    let mut town = Town::new(&case.setup);
+    for (size, label) in &case.nodes {
+        town.node(*size, *label);
+    }
+    town
+}
+
+/// What is wrong after the settling time, if anything.
+fn unsettled(case: &Case) -> Result<u32, String> {
+    let mut town = build(case);
+    let mut jobs = case.jobs.iter().zip(1u32..).peekable();
+    while town.now < 900_000 {
+        while let Some(((at, queue, priority, demands), id)) = jobs.peek().cloned() {
+            if *at > town.now {
+                break;
+            }
+            town.submit(id, queue, *priority, demands.clone());
+            jobs.next();
+        }
+        town.half();
+    }
+    let before = town.kills.clone();
+    town.pass(300);
+    if town.kills != before {
+        return Err(format!(
+            "taken back: {before:?}, five minutes later {:?}",
+            town.kills
+        ));
+    }
+    idle_room(&town)?;
+    Ok(town.killed())
+}
+
+/// Whether a node keeps room that an ask could have.
+fn idle_room(town: &Town) -> Result<(), String> {
+    for (node, free) in town.free.iter().enumerate() {
+        let mut held = town.engine.held_nodes();
+        if held.any(|held| held.0.index() == node) {
+            continue;
+        }
+        for (job, demands) in &town.demands {
+            let fits = |demand: &&Demand| {
+                demand.waiting > 0 && demand.label == town.labels[node] && demand.size.fits_in(free)
+            };
+            if let Some(demand) = demands.iter().find(fits) {
+                return Err(format!(
+                    "node {node} has {free:?} for {:?} of job {job}",
+                    demand.size
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn endless_tasks_come_to_rest() {
+    let (mut cases, mut kills, mut failures) = (0, 0, Vec::new());
+    for seed in seeds(12) {
+        let case = settling(&mut Dice(seed));
+        cases += 1;
+        match unsettled(&case) {
+            Ok(killed) => kills += killed,
+            Err(why) => {
+                println!(
+                    "seed {seed}: {why}\n{} {:?}\n{:?}",
+                    case.setup, case.nodes, case.jobs
+                );
+                failures.push(seed);
+            }
+        }
+    }
+    println!("{cases} cases, {kills} containers taken back, failed: {failures:?}");
+    assert!(
+        failures.is_empty(),
+        "{} of {cases}: {failures:?}",
+        failures.len()
+    );
+}
+
+/// Ways of taking containers back.
+const WAYS: usize = 6;
+
+fn finishing(dice: &mut Dice) -> Case {
+    let nodes = nodes(dice);
+    let smallest = nodes.iter().map(|node| node.0);
+    let smallest = smallest
+        .reduce(|a, b| a.component_min(&b))
+        .expect("there are nodes");
+    // ApplicationMasters alone never fill a node.
+    let nodes: Vec<_> = nodes
+        .into_iter()
+        .map(|node| (node.0 + gb(9, 9), 0))
+        .collect();
+    let total_mb: i64 = nodes.iter().map(|node| node.0.memory_mb()).sum();
+    let (mut queues, leaves) = queues(dice, total_mb / GB);
+    let orders = ["deficit", "fifo", "hfsp", "by-queue", "reverse-adaptive"];
+    let mut share = dice.one(&["fair", "capacity", "drf", "single"]);
+    let mut order = dice.one(&orders);
+    let mut config = json!({"share": {"dominant": dice.one_in(2)}});
+    let preemption = json!({"enabled": true, "grace_ms": 1_000, "fair_share_timeout_ms": 10_000,
+        "min_share_timeout_ms": 5_000});
+    match dice.below(WAYS as u64) {
+        0 => config["preemption"] = preemption,
+        1 => {
+            config["preemption"] = preemption;
+            config["preemption"]["inside"] = json!({});
+        }
+        2 | 3 => {
+            (order, config["hfsp"]) = ("hfsp", json!({"kill": true}));
+            config["preemption"] = json!({"grace_ms": dice.one(&[1_000, 15_000])});
+        }
+        4 => {
+            (share, order) = ("dynamic-priority", dice.one(&["fifo", "hfsp", "deficit"]));
+            config["dynamic_priority"] = json!({"reclaim_interval_ms": 10_000});
+        }
+        _ => {
+            order = "reverse-adaptive";
+            config["preemption"] = preemption;
+        }
+    }
+    let place = dice.one(&["local-first", "delay", "shuffle-watcher"]);
+    config["policy"] = json!({"share": share, "order": order, "place": place});
+    let compare = dice.one(&["memory", "dominant", "capacity", "", ""]);
+    if share == "fair" && !compare.is_empty() {
+        queues
+            .iter_mut()
+            .for_each(|queue| queue["compare"] = json!(compare));
+    }
+    config["queues"] = Value::Array(queues);
+    let mut jobs = Vec::new();
+    let one_size = dice.one_in(2);
+    for _ in 0..3 + dice.below(6) {
+        let length_ms = dice.one(&[5, 20, 60, 120]) * 1_000;
+        let size = match one_size {
+            true => gb(1, 1),
+            false => gb(dice.one(&[1, 2, 3, 4]), dice.one(&[1, 1, 2])).component_min(&smallest),
+        };
+        let tasks = Demand {
+            length_ms: Some(length_ms),
+            waiting: dice.one(&[1, 4, 20, 60]),
+            ..endless(size, 0)
+        };
+        let at = dice.below(120) as i64 * 1_000;
+        jobs.push((at, dice.one(&leaves), dice.below(3) as i32, vec![tasks]));
+    }
+    jobs.sort_by_key(|job| job.0);
+    let setup = json!({"config": config});
+    Case { setup, nodes, jobs }
+}
+
+/// The ApplicationMaster's ask, then the tasks, which wait for it.
+fn with_master(demands: &[Demand]) -> Vec<Demand> {
+    let master = Demand {
+        am: true,
+        priority: 0,
+        ..endless(gb(1, 1), 1)
+    };
+    let tasks = demands.iter().cloned().map(|tasks| Demand {
+        waiting: 0,
+        ..tasks
+    });
+    std::iter::once(master).chain(tasks).collect()
+}
+
+/// Plays a case to its end. Returns how many containers were taken back and how many tasks ended.
+fn unfinished(case: &Case) -> Result<(u32, u32), String> {
+    let mut town = build(case);
+    let mut jobs = case.jobs.iter().zip(1u32..).peekable();
+    let work = |(_, _, _, demands): &(Millis, String, i32, Vec<Demand>)| {
+        let of = |demand: &Demand| i64::from(demand.waiting) * demand.length_ms.unwrap_or(0);
+        demands.iter().map(of).sum::<Millis>()
+    };
+    // As if one after the other ran alone, twice over, with time for every wait.
+    let limit_ms = 2 * case.jobs.iter().map(work).sum::<Millis>() + 3_600_000;
+    let mut started: BTreeMap<u32, usize> = BTreeMap::new();
+    let (mut ended, mut tasks) = (0, 0);
+    while ended < case.jobs.len() {
+        if town.now > limit_ms {
+            return Err(format!("{ended} ended, {:?} taken back", town.kills));
+        }
+        while let Some(((at, queue, priority, demands), id)) = jobs.peek().cloned() {
+            if *at > town.now {
+                break;
+            }
+            town.submit(id, queue, *priority, with_master(demands));
+            started.insert(id, 0);
+            jobs.next();
+        }
+        town.half();
+        for (id, begun) in started.clone() {
+            let demands = &case.jobs[id as usize - 1].3;
+            let has_master = town
+                .running
+                .values()
+                .any(|run| run.job == id && run.ask == 0);
+            if begun == 0 && has_master {
+                for (at, demand) in demands.iter().enumerate() {
+                    let own = town.demands.get_mut(&id).expect("it runs");
+                    own[at + 1].waiting = demand.waiting;
+                    town.ask(id, at + 1);
+                }
+                started.insert(id, 1);
+            }
+            let all: u32 = demands.iter().map(|demand| demand.waiting).sum();
+            if town.done.get(&id).copied().unwrap_or(0) == all {
+                town.remove(id);
+                started.remove(&id);
+                (ended, tasks) = (ended + 1, tasks + all);
+            }
+        }
+    }
+    let killed = town.killed();
+    let most = tasks + tasks / 10 + 2;
+    match killed <= most {
+        true => Ok((killed, tasks)),
+        false => Err(format!("{killed} containers taken back for {tasks} tasks")),
+    }
+}
+
+#[test]
+fn finite_jobs_end_whatever_takes_containers_back() {
+    let (mut cases, mut kills, mut tasks, mut failures) = (0, 0, 0, Vec::new());
+    for seed in seeds(20) {
+        let case = finishing(&mut Dice(seed));
+        cases += 1;
+        match unfinished(&case) {
+            Ok((killed, ended)) => (kills, tasks) = (kills + killed, tasks + ended),
+            Err(why) => {
+                println!(
+                    "seed {seed}: {why}\n{} {:?}\n{:?}",
+                    case.setup, case.nodes, case.jobs
+                );
+                failures.push(seed);
+            }
+        }
+    }
+    println!("{cases} cases, {tasks} tasks, {kills} containers taken back, {failures:?}");
+    assert!(
+        failures.is_empty(),
+        "{} of {cases}: {failures:?}",
+        failures.len()
+    );
+}

@@ -471,6 +471,16 @@ impl<'a> Round<'a> {
         let below = |c: &&Candidate| tree.path_up(c.leaf).any(|at| at == theirs);
         let lost = taken.iter().filter(below);
         let lost = lost.fold(candidate.resource, |sum, c| sum + c.resource);
+        // A minimum holds against all who are not compared with its queue.
+        let of_leaf = taken.iter().filter(|c| c.leaf == candidate.leaf);
+        let of_leaf = of_leaf.fold(candidate.resource, |sum, c| sum + c.resource);
+        let sets_minimum = !tree.node(candidate.leaf).min_share.is_zero();
+        if sets_minimum
+            && theirs != candidate.leaf
+            && self.key_less(candidate.leaf, book, of_leaf).class == 0
+        {
+            return false;
+        }
         let yields = self.yields.get(&own).copied().unwrap_or_default();
         let key = |at, less| self.key_less(at, book, less);
         key(own, yields) < key(theirs, lost)

@@ -153,6 +153,7 @@ impl Labels {
             for leaf in engine.leaves() {
                 let i = leaf.index();
                 let above = label.used[i].minus_or_zero(&label.fair[i]);
+                let above = engine.cluster.counted(&above);
                 if !above.is_zero() {
                     surplus.insert((partition, leaf), above);
                 }

@@ -408,7 +408,7 @@ impl<'a> Round<'a> {
             None => &room.candidates,
         };
         let mut looks = 0;
-        let short = short_of(size, &room.free);
+        let short = short_of(&self.engine.cluster.counted(size), &room.free);
         for candidate in candidates {
             looks += 1;
             if fits(&taken) {

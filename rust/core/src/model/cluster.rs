@@ -249,6 +249,14 @@ impl Cluster {
         }
     }
 
+    /// An amount in the types that count; none of the others.
+    pub(crate) fn counted(&self, amount: &Resource) -> Resource {
+        match self.memory_only {
+            true => Resource::new(amount.memory_mb(), 0),
+            false => *amount,
+        }
+    }
+
     /// Sets whether other types than memory limit no node.
     pub(crate) fn count_memory_only(&mut self, memory_only: bool) {
         self.memory_only = memory_only;

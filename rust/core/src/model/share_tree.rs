@@ -5,7 +5,6 @@
 mod masters;
 
 use crate::config::Compare;
-use crate::model::job::Container;
 use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareKey, ShareNodeId};
 use crate::words::resource::Resource;
@@ -465,24 +464,6 @@ impl ShareTree {
             if node.limited && !resource.fits_in(&(node.max_share - node.used)) {
                 node.roomy_since_ms = now;
             }
-            at = node.parent;
-        }
-    }
-
-    /// Counts an ApplicationMaster in a leaf and everything above it, and lent room in the leaf.
-    pub(crate) fn count_container(&mut self, leaf: ShareNodeId, it: &Container, taken: bool) {
-        let sum = |sum: &mut Resource| match taken {
-            true => *sum += it.resource,
-            false => *sum -= it.resource,
-        };
-        if it.lent {
-            sum(&mut self.nodes[leaf.index()].lent);
-        }
-        let mut at = it.am.then_some(leaf);
-        while let Some(id) = at {
-            let node = &mut self.nodes[id.index()];
-            sum(&mut node.am_used);
-            node.ams = if taken { node.ams + 1 } else { node.ams - 1 };
             at = node.parent;
         }
     }

@@ -199,7 +199,7 @@ fn wrong_names_and_structures_are_refused_with_their_line() {
         ("<pool/>", 2, "such as <pool name=\"ads\">"),
         ("<pool name=' '/>", 2, "the name of a pool, found none"),
         ("<pool name='root'/>", 2, "write `root.root`"),
-        ("<pool name='a..b'/>", 2, "`root.a..b`"),
+        ("<pool name='a..b'/>", 2, "found \"root.a..b\""),
         (
             "<pool name='a&#9;b'/>",
             2,

@@ -7,11 +7,12 @@
 
 use super::{ShareNode, ShareTree};
 use crate::config::Compare;
+use crate::model::job::Container;
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// The part of the queues above a leaf that ApplicationMasters may take at least, whatever theirs of
-/// the leaf's is: a queue of many leaves with small parts must still run one in each.
+/// The part of the queues above a leaf that ApplicationMasters may take at least, whatever theirs
+/// of the leaf's is: a queue of many leaves with small parts must still run one in each.
 const PART_ABOVE: f64 = 0.5;
 /// The largest task for which ApplicationMasters leave room: YARN's default
 /// `yarn.scheduler.maximum-allocation-mb` and `-vcores`. How large the tasks of a job are is not
@@ -26,6 +27,24 @@ fn beside_a_task(share: &Resource, part: f64) -> Resource {
 }
 
 impl ShareTree {
+    /// Counts an ApplicationMaster in a leaf and everything above it, and lent room in the leaf.
+    pub(crate) fn count_container(&mut self, leaf: ShareNodeId, it: &Container, taken: bool) {
+        let sum = |sum: &mut Resource| match taken {
+            true => *sum += it.resource,
+            false => *sum -= it.resource,
+        };
+        if it.lent {
+            sum(&mut self.nodes[leaf.index()].lent);
+        }
+        let mut at = it.am.then_some(leaf);
+        while let Some(id) = at {
+            let node = &mut self.nodes[id.index()];
+            sum(&mut node.am_used);
+            node.ams = if taken { node.ams + 1 } else { node.ams - 1 };
+            at = node.parent;
+        }
+    }
+
     /// Whether one more ApplicationMaster of that size may start in a leaf.
     pub fn admits_am(&self, leaf: ShareNodeId, resource: &Resource) -> bool {
         self.masters_fit(leaf, resource, self.node(leaf).max_am_share)

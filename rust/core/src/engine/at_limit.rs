@@ -55,11 +55,11 @@ impl Engine {
 
     /// Reviews every limit on the tick.
     pub(super) fn review_limits(&mut self) {
-        let nodes = self.cluster.nodes().map(|node| &node.facts);
+        let nodes = self.cluster.nodes();
         let mut largest: BTreeMap<PartitionId, Resource> = BTreeMap::new();
-        for facts in nodes.filter(|facts| facts.schedulable) {
-            let most = largest.entry(facts.partition).or_default();
-            *most = most.component_max(&facts.capacity);
+        for node in nodes.filter(|node| node.facts.schedulable) {
+            let most = largest.entry(node.facts.partition).or_default();
+            *most = most.component_max(&node.whole);
         }
         self.at_limits.largest = largest;
         self.at_limits.stale.clear();

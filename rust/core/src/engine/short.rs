@@ -9,7 +9,8 @@ use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
 
-/// For how many leaves nodes are held in one tick: each looks at all nodes.
+/// For how many leaves nodes are held in one tick, and for how many more room is counted: each
+/// looks at all nodes. The others keep their clocks.
 const TURNS_MAX: usize = 16;
 
 /// Since when leaves are short, by label.
@@ -22,7 +23,7 @@ impl Engine {
         let mut before = std::mem::take(&mut self.short_since);
         let held = self.held_for_leaves();
         let roomiest = self.roomiest();
-        let mut turns = 0;
+        let (mut turns, mut looks) = (0, 0);
         let labels = self.partitions.keys().copied();
         let labels: Vec<PartitionId> = [PartitionId::DEFAULT].into_iter().chain(labels).collect();
         for label in labels {
@@ -36,7 +37,13 @@ impl Engine {
                     continue;
                 };
                 let since_ms = before.remove(&(label, at));
+                if looks == TURNS_MAX {
+                    self.short_since
+                        .extend(since_ms.map(|since_ms| ((label, at), since_ms)));
+                    continue;
+                }
                 let left = self.without_room(&next, lacking, &roomiest);
+                looks += usize::from(left < lacking);
                 if left == 0 && since_ms.is_none() {
                     continue;
                 }
@@ -65,7 +72,8 @@ impl Engine {
         if !tree.within_limits(leaf, &next.size) {
             return None;
         }
-        let lacking = containers_below_share(tree.node(leaf), held, &next.size);
+        let size = self.cluster.counted(&next.size);
+        let lacking = containers_below_share(tree.node(leaf), held, &size);
         // Most leaves are at their share: their asks are not counted.
         let mut asked = 0;
         for entry in self.backlog.leaf(leaf).open.get(&next.shape)? {

@@ -14,7 +14,7 @@ fair: FairTest TypedSlotsTest
 market: DynamicPriorityTest CompositionTest VictimsTest
 sizes: HfspTest ReverseAdaptiveTest HeadroomTest
 racks: LinksTest ShuffleWatcherTest
-tenants: FaultsTest TenantsTest LabelsTest PlacementTest ForeignLoadTest
+tenants: FaultsTest FirstDayTest TenantsTest LabelsTest PlacementTest ForeignLoadTest
 change: SwitchTest ShadowTest ControlRoomTest RecordingTest
 pages: CapacityInfoTest CommandsTest SubmissionTest WebTest SchedulerConfTest ApplyTest EconomyTest
 console: ConsoleTest ConsoleJobsTest ConsoleViewTest

@@ -271,7 +271,7 @@ fn a_queue_that_no_book_can_name_costs_the_others_nothing() {
         let reply = ENGINES.with(manager.engine, |host| host.request(0, &place));
         reply.expect("it is there")
     };
-    placed("root.a\tb").expect("made on demand");
+    placed("root.a\tb").expect_err("nor one with a control character");
     let long = format!("root.{}", "x".repeat(2_000));
     placed(&long).expect_err("the engine makes none that the books do not take");
     manager.run(20_500);

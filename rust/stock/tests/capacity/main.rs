@@ -37,8 +37,13 @@ fn front(all: &[(&str, &str)]) -> Front {
 
 /// The engine reads what comes out.
 fn accepted(front: &Front) {
+    // Further types need the calculator that counts them.
     let types = ["memory-mb", "vcores", "gpu"].map(str::to_owned);
-    let read = heddle_core::setup::read_config(&front.config, &types);
+    let counted = match front.config["share"]["memory_only"] == true {
+        true => &types[..2],
+        false => &types[..],
+    };
+    let read = heddle_core::setup::read_config(&front.config, counted);
     read.unwrap_or_else(|error| panic!("{error}\n{:#}", front.config));
 }
 

@@ -7,7 +7,7 @@ use crate::world::World;
 use heddle_core::words::event::Event;
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, PartitionId};
 use heddle_core::words::keys::{Layout, ShareNodeId};
-use heddle_core::words::resource::Resource;
+use heddle_core::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use heddle_sim::failure::{Check, Checked, Failure};
 use std::collections::BTreeMap;
 
@@ -100,8 +100,8 @@ impl World {
     }
 
     /// Returns whether ApplicationMasters stay within their part of the queue's share, as the
-    /// engine last computed it. The first one is always admitted, except where queues compare as in
-    /// YARN's Fair Scheduler.
+    /// engine last computed it, and those of the queues above leave room for tasks. A leaf's first
+    /// needs no part of its own.
     fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
         let follows = self.layout != Layout::Single;
         let (queue, path) = match follows {
@@ -114,16 +114,56 @@ impl World {
             .masters(|other| !follows || other.queue == job.queue);
         let compared = self.plan.compared(path).filter(|_| follows);
         let by_stock_fair = compared.is_some_and(|compare| compare != "capacity");
-        if part < 0.0 || masters == 0 && !by_stock_fair {
+        if part < 0.0 {
             return true;
         }
         let node = self.link.engine.shares().node(ShareNodeId(queue));
         let most = match compared {
-            None => node.active_share.scaled(part),
+            None => node.active_share.scaled_up(part),
             Some("capacity") => self.most_of_capacity(path, &node.guaranteed, part),
             Some(_) => self.most_of_fair(path, &node.active_share, part),
         };
-        (used + *resource).fits_in(&most)
+        let fits = (used + *resource).fits_in(&most);
+        let first = masters == 0 && (part > 0.0 || !by_stock_fair);
+        (fits || first) && self.leaves_room_for_tasks(job, resource, (part, fits))
+    }
+
+    /// Returns whether one more ApplicationMaster leaves half of each queue above to tasks, or what
+    /// is not its leaf's part if that is less. One within that part may take half of the rest, as
+    /// far as 8 GB and 4 vcores stay. The first below a queue always starts.
+    fn leaves_room_for_tasks(
+        &self,
+        job: &HostJob,
+        resource: &Resource,
+        (part, fits): (f64, bool),
+    ) -> bool {
+        let part = part.max(0.5);
+        let mut above = path_up(&job.queue).filter(|path| match self.layout {
+            Layout::Queues => *path != job.queue,
+            Layout::Flat => *path == "root" && *path != job.queue,
+            Layout::Single => false,
+        });
+        above.all(|path| {
+            let below = |queue: &str| {
+                let rest = queue.strip_prefix(path);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let (used, masters) = self.host.masters(|other| below(&other.queue));
+            let engine = &self.link.engine;
+            let queue = engine.cluster().queues.by_path(path).expect("it has a job");
+            let share = engine.shares().node(ShareNodeId(queue.id.0)).active_share;
+            let within = |i: usize| {
+                let half = (share[i] as f64 * part).ceil() as i64;
+                let task = [8_192, 4].get(i).copied().unwrap_or(0);
+                let more = (share[i] as f64 * (1.0 + part) / 2.0) as i64;
+                let most = match fits {
+                    true => half.max(more.min((share[i] - task).max(0))),
+                    false => half,
+                };
+                used[i] + resource[i] <= most || i > 0 && !self.plan.policy.dominant
+            };
+            masters == 0 || (0..RESOURCE_TYPES_MAX).all(within)
+        })
     }
 
     /// Of each type a part of the share or, where that has none, of what is free.

@@ -122,6 +122,12 @@ impl Engine {
         self.charge(id, &container, false);
         container.resource = *resource;
         self.charge(id, &container, true);
+        // Its node has no more free than its containers leave, before it reports.
+        if let Some(node) = self.cluster.node(container.node) {
+            let left = node.whole.minus_or_zero(&node.used);
+            let free = node.free.component_min(&left);
+            self.cluster.set_free(container.node, &free);
+        }
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.containers.insert(key, container);
         self.tell(|cluster| cluster.job(id).map(Change::Resized));

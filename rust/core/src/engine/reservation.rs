@@ -67,13 +67,10 @@ impl Engine {
         self.tries.remove(&held.shape);
         self.backlog.shapes.pretend_fit(held.shape, fits);
         self.backlog.shapes.add_alike(held.shape, full, fits);
-        let next = self.next_that_fits(id, fits);
-        let pick = next.unwrap_or(Pick {
-            shape: held.shape,
-            job: held.job,
-            ask: held.ask,
-        });
-        self.grant(id, pick, decisions);
+        // Limits may have changed since the hold was reviewed: then nothing is next.
+        if let Some(pick) = self.next_that_fits(id, fits) {
+            self.grant(id, pick, decisions);
+        }
         let node = self.cluster.node(id).expect("the heartbeat found it");
         let full = self.full_pools(node);
         let partition = node.facts.partition;

@@ -293,7 +293,9 @@ impl Engine {
         let before = self.users.jobs.get(&id).cloned();
         let job = self.cluster.job(id);
         let now = job.and_then(|job| self.book_of(job, before.as_ref()));
-        if now == before {
+        // One that left the books by a new attempt, and then its leaf, may still be held.
+        let is_held = |job: &Job| job.over.anywhere() || job.master_held;
+        if now == before && (now.is_some() || !job.is_some_and(is_held)) {
             return;
         }
         if let Some(before) = &before {

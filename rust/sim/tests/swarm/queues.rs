@@ -214,6 +214,19 @@ impl Plan {
         2 * self.reservation_ms.1 + if self.preemption { GRACE_MS } else { 0 }
     }
 
+    /// Keeps the queues with jobs as they are in the plan before, and makes none below them: what
+    /// a reload makes of others is tested by `queue_changes.rs` of the engine.
+    pub fn keep<'a>(&mut self, before: &Plan, busy: impl Iterator<Item = &'a str>) {
+        for path in busy {
+            let below = format!("{path}.");
+            self.queues.retain(|other, _| !other.starts_with(&below));
+            if let Some(limits) = before.queues.get(path) {
+                let limits = limits.clone();
+                self.queues.entry(path.to_string()).or_insert(limits);
+            }
+        }
+    }
+
     /// Returns the limits of a queue. One that is not configured, nor above one that is, has the
     /// limit that the queue above sets for such queues.
     pub fn limits(&self, path: &str) -> Limits {

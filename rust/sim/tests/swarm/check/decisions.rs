@@ -244,14 +244,19 @@ impl World {
     }
 
     /// Checks that an ask with named places runs elsewhere only after it has waited. How long is
-    /// for the place stage to say: no longer than its tasks are worth.
+    /// for the place stage to say: no longer than its tasks are worth, so that one which has
+    /// waited for tasks before need not wait again.
     fn check_patience(&self, grant: &Grant, ask: &HostAsk) -> Checked {
         let floor = ask.floor(|place| self.racks_told.contains(&place));
         let start = self.place.start(match ask.named_racks_only {
             true => floor.max(Locality::RackLocal),
             false => floor,
         });
-        let at_once = self.engine_now <= ask.since_ms;
+        let engine = self.link.engine.cluster().job(grant.job);
+        let first = engine
+            .and_then(|job| job.ask(grant.ask))
+            .is_none_or(|ask| ask.served <= 1);
+        let at_once = self.engine_now <= ask.since_ms && first;
         match start < grant.locality && at_once && ask.facts.relax {
             true => {
                 let what = format!("grant {grant:?} comes without the wait for {start:?}");

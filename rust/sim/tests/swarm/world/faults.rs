@@ -298,7 +298,9 @@ impl World {
         }
         let capacity = self.outcome.capacity;
         let features = self.options.features;
-        let plan = Plan::random(policy, &capacity, &features, &mut self.random);
+        let mut plan = Plan::random(policy, &capacity, &features, &mut self.random);
+        let busy = self.host.jobs.values().map(|job| job.queue.as_str());
+        plan.keep(&self.plan, busy);
         self.deliver(None)?;
         let request = json!({"op": "reload", "config": plan.to_json()});
         let reply = self.link.request(self.engine_now, request)?;

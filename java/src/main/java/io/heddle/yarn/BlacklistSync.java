@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -122,7 +123,7 @@ final class BlacklistSync {
     if (place != Interner.UNKNOWN) {
       out.blacklist(job, place, added);
     } else if (added) {
-      unknownPlaces.add(name);
+      unknownPlaces.add(Objects.requireNonNull(name));
       attempt.namesMissing(name);
     } else {
       unknownPlaces.remove(name);

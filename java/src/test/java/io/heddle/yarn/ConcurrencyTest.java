@@ -224,7 +224,7 @@ public class ConcurrencyTest {
       MockNM node = cluster.node("a1", 8 * GB);
       MockAM alice = cluster.run("alice", node);
       MockAM bob = cluster.run("bob", node);
-      // Names that cannot be sorted. No AM can send them; they stand for any error.
+      // A name that is none. No AM can send it; it stands for any error.
       List<String> broken = Arrays.asList("x", null);
       cluster.attempt(alice).updateBlacklist(broken, null);
       ask(bob, any(1, GB, 2));

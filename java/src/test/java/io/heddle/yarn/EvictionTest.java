@@ -35,7 +35,8 @@ import org.junit.Test;
  */
 public class EvictionTest {
   private static final String PREEMPTING = "{\"heartbeat_fill\": 1.0,"
-      + " \"queues\": [{\"path\": \"root.starved\", \"min_share\": {\"memory-mb\": 2048}},"
+      + " \"queues\": [{\"path\": \"root.starved\", \"max_am_share\": -1,"
+      + " \"min_share\": {\"memory-mb\": 2048}},"
       + " {\"path\": \"root.greedy\", \"max_am_share\": 1.0}],"
       + " \"preemption\": {\"enabled\": true, \"min_share_timeout_ms\": 0, \"grace_ms\": 0}}";
 

@@ -308,7 +308,9 @@ fn limits_that_the_engine_does_not_know_show() {
 #[test]
 fn an_engine_that_waits_for_longer_or_less_than_stated_shows() {
     let longer: Setup = |setup| {
-        setup["config"]["delay"] = json!({"node_wait_ms": 60_000, "rack_wait_ms": 60_000});
+        // A wait lasts a round of reports at least, whatever the tasks are worth.
+        setup["config"]["delay"] =
+            json!({"node_wait_ms": 60_000, "rack_wait_ms": 60_000, "report_ms": 60_000});
     };
     let spoil = Spoil {
         setup: longer,

@@ -243,9 +243,9 @@ impl World {
         Ok(())
     }
 
-    /// Checks that an ask with named places runs elsewhere only after it has waited. How long is
-    /// for the place stage to say: no longer than its tasks are worth, so that one which has
-    /// waited for tasks before need not wait again.
+    /// Checks that an ask with named places runs elsewhere only after the wait that is never too
+    /// long. A longer one may be worth more than its tasks, and so may that of an ask which has
+    /// waited for tasks before.
     fn check_patience(&self, grant: &Grant, ask: &HostAsk) -> Checked {
         let floor = ask.floor(|place| self.racks_told.contains(&place));
         let start = self.place.start(match ask.named_racks_only {
@@ -256,10 +256,10 @@ impl World {
         let first = engine
             .and_then(|job| job.ask(grant.ask))
             .is_none_or(|ask| ask.served <= 1);
-        let at_once = self.engine_now <= ask.since_ms && first;
-        match start < grant.locality && at_once && ask.facts.relax {
+        let due_ms = ask.since_ms + self.place.least_ms(start);
+        match start < grant.locality && first && self.engine_now < due_ms && ask.facts.relax {
             true => {
-                let what = format!("grant {grant:?} comes without the wait for {start:?}");
+                let what = format!("grant {grant:?} comes before {due_ms}, when waiting ends");
                 Err(Failure::new(Check::Decision, what))
             }
             false => Ok(()),

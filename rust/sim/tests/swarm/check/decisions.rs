@@ -252,11 +252,12 @@ impl World {
             true => floor.max(Locality::RackLocal),
             false => floor,
         });
+        let least_ms = self.place.least_ms(start);
         let engine = self.link.engine.cluster().job(grant.job);
         let first = engine
             .and_then(|job| job.ask(grant.ask))
-            .is_none_or(|ask| ask.served <= 1);
-        let due_ms = ask.since_ms + self.place.least_ms(start);
+            .is_none_or(|ask| ask.served <= 1 && ask.lost_ms < least_ms);
+        let due_ms = ask.since_ms + least_ms;
         match start < grant.locality && first && self.engine_now < due_ms && ask.facts.relax {
             true => {
                 let what = format!("grant {grant:?} comes before {due_ms}, when waiting ends");

@@ -178,12 +178,11 @@ final class ApplicationEvents {
         && !recorded.equals(queue.getQueueName());
   }
 
-  /** Says in the log and in the application's diagnostics which queue it has lost. */
+  /** Says in the log which queue an application has lost. YARN keeps no diagnostics of it here. */
   private static void sayWhereItIs(RMApp rmApp, String recorded, HeddleQueue queue) {
     String lost = "Its queue " + recorded + " is gone or has queues below it since the restart;"
         + " the application runs on in " + queue + ". Move it with `yarn application -movetoqueue`";
     LOG.warn("{}: {}", rmApp.getApplicationId(), lost);
-    rmApp.getDiagnostics().append(lost).append(". ");
   }
 
   private static int flags(RMApp rmApp, boolean unmanaged) {

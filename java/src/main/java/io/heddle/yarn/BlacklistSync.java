@@ -110,7 +110,7 @@ final class BlacklistSync {
     }
     for (String name : changed) {
       boolean added = attempt.isPlaceBlacklisted(name);
-      if (added ? sent.add(name) : sent.remove(name)) {
+      if (added ? sent.add(Objects.requireNonNull(name)) : sent.remove(name)) {
         write(out, job, places, name, added);
       }
     }
@@ -123,7 +123,7 @@ final class BlacklistSync {
     if (place != Interner.UNKNOWN) {
       out.blacklist(job, place, added);
     } else if (added) {
-      unknownPlaces.add(Objects.requireNonNull(name));
+      unknownPlaces.add(name);
       attempt.namesMissing(name);
     } else {
       unknownPlaces.remove(name);

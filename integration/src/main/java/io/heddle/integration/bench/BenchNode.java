@@ -42,6 +42,7 @@ public final class BenchNode {
   private final Map<ContainerId, Running> running = new LinkedHashMap<>();
   private long usedMemoryMb;
   private int usedVcores;
+  private boolean memoryOnly;
 
   private static final class Running {
     final Container container;
@@ -88,10 +89,16 @@ public final class BenchNode {
     }
     usedMemoryMb += container.getResource().getMemorySize();
     usedVcores += container.getResource().getVirtualCores();
-    if (usedMemoryMb > capacity.getMemorySize() || usedVcores > capacity.getVirtualCores()) {
+    if (usedMemoryMb > capacity.getMemorySize()
+        || !memoryOnly && usedVcores > capacity.getVirtualCores()) {
       throw new Violation("node " + host + " is over-committed: " + usedMemoryMb + " MB and "
           + usedVcores + " vcores are running on " + capacity);
     }
+  }
+
+  /** Lets containers use more vcores than the machine has. */
+  public void countMemoryOnly() {
+    memoryOnly = true;
   }
 
   /** Ends a container's process at the next heartbeat. */

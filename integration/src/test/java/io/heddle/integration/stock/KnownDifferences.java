@@ -154,8 +154,7 @@ final class KnownDifferences {
 
   /** Returns what counts of an amount: with the default calculator memory alone. */
   private static Picture.Amount counted(Scenario scenario, Picture.Amount amount) {
-    return scenario.file.toString().contains("DominantResourceCalculator")
-        ? amount : new Picture.Amount(amount.memoryMb, 0);
+    return scenario.countsMemoryOnly() ? new Picture.Amount(amount.memoryMb, 0) : amount;
   }
 
   /** Whether as many applications run under a limit, and some of other priorities. */

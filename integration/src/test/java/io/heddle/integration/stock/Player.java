@@ -159,6 +159,9 @@ final class Player implements AutoCloseable {
   private void join(Step.Join join) {
     BenchNode node = new BenchNode(harness.context, join.host(), "/rack",
         Resource.newInstance(join.memoryMb(), join.vcores()));
+    if (scenario.countsMemoryOnly()) {
+      node.countMemoryOnly();
+    }
     nodes.put(node.id, node);
     harness.context.getRMNodes().put(node.id, node.rmNode);
     node.register();

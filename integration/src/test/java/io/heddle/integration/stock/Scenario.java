@@ -32,6 +32,13 @@ final class Scenario {
     this.questions = List.copyOf(questions);
   }
 
+  /** Returns whether vcores limit nothing: the Capacity Scheduler's default calculator. */
+  boolean countsMemoryOnly() {
+    String text = file.toString();
+    return text.contains("yarn.scheduler.capacity.")
+        && !text.contains("DominantResourceCalculator");
+  }
+
   /** Returns the size of a container, the largest if they differ. */
   Step.Size largest() {
     int memoryMb = 0;

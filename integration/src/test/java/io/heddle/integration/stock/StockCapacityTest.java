@@ -1,6 +1,7 @@
 package io.heddle.integration.stock;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNull;
 
 import java.nio.file.Path;
 import java.util.List;
@@ -43,6 +44,7 @@ public class StockCapacityTest {
     Path path = folder.getRoot().toPath();
     for (Picture picture : List.of(
         Kind.CAPACITY.stock(scenario, path, 1), Kind.CAPACITY.heddle(scenario, path, 1))) {
+      assertNull(picture.failure, picture.failure);
       assertEquals("" + picture, "32768 MB 32 vc",
           picture.views.get(0).queues.get("root").toString());
       assertEquals("0 MB -12 vc", picture.views.get(0).rooms.get(1).toString());

@@ -249,6 +249,10 @@ fn random_case(seed: u64) -> (String, Value, Vec<i64>, Vec<Plan>) {
 }
 
 /// How many random cases: `HEDDLE_CASES`, or few.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a test may be told how much to play"
+)]
 fn cases() -> u64 {
     let given = std::env::var("HEDDLE_CASES").ok();
     given.map_or(200, |text| text.parse().expect("a whole number"))

@@ -241,6 +241,10 @@ fn wrong(seed: u64) -> Option<String> {
 
 /// The search. `HEDDLE_CASES=2000` plays as many, `HEDDLE_SEED` one alone.
 #[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a test may be told how much to play"
+)]
 fn no_random_cluster_waits_for_more_than_that() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seeds: Vec<u64> = match number("HEDDLE_SEED") {

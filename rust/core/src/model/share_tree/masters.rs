@@ -77,9 +77,12 @@ impl ShareTree {
         self.path_up(leaf).skip(1).find_map(|at| {
             let above = self.node(at);
             let most = above.active_share.scaled_up(part);
-            let limit = match fits {
-                true => most.component_max(&beside_a_task(&above.active_share, part)),
-                false => most,
+            let share = &above.active_share;
+            // A queue of YARN's Fair Scheduler gets what the file says, as far as that can end.
+            let limit = match (fits, node.is_stock_fair()) {
+                (false, _) => most,
+                (true, true) => most.component_max(&share.minus_or_zero(&more.times(2))),
+                (true, false) => most.component_max(&beside_a_task(share, part)),
             };
             let limit = self.counted(limit);
             let fits = above.ams == 0 || (above.am_used + *more).fits_in(&limit);

@@ -305,7 +305,7 @@ impl Dice {
 }
 
 /// The seeds that a search plays: `HEDDLE_SEEDS` as one number or `from-to`, else the first few.
-#[expect(
+#[allow(
     clippy::disallowed_methods,
     reason = "the size of a run is no input of the engine"
 )]

@@ -125,17 +125,18 @@ impl World {
         };
         let fits = (used + *resource).fits_in(&most);
         let first = masters == 0 && (part > 0.0 || !by_stock_fair);
-        (fits || first) && self.leaves_room_for_tasks(job, resource, (part, fits))
+        (fits || first) && self.leaves_room_for_tasks(job, resource, (part, fits, by_stock_fair))
     }
 
     /// Returns whether one more ApplicationMaster leaves half of each queue above to tasks, or what
     /// is not its leaf's part if that is less. One within that part may take half of the rest, as
-    /// far as 8 GB and 4 vcores stay. The first below a queue always starts.
+    /// far as 8 GB and 4 vcores stay; where leaves compare as in YARN's Fair Scheduler, as far as
+    /// twice its own size stays. The first below a queue always starts.
     fn leaves_room_for_tasks(
         &self,
         job: &HostJob,
         resource: &Resource,
-        (part, fits): (f64, bool),
+        (part, fits, by_stock_fair): (f64, bool, bool),
     ) -> bool {
         let part = part.max(0.5);
         let mut above = path_up(&job.queue).filter(|path| match self.layout {
@@ -156,9 +157,10 @@ impl World {
                 let half = (share[i] as f64 * part).ceil() as i64;
                 let task = [8_192, 4].get(i).copied().unwrap_or(0);
                 let more = (share[i] as f64 * (1.0 + part) / 2.0) as i64;
-                let most = match fits {
-                    true => half.max(more.min((share[i] - task).max(0))),
-                    false => half,
+                let most = match (fits, by_stock_fair) {
+                    (true, true) => half.max((share[i] - 2 * resource[i]).max(0)),
+                    (true, false) => half.max(more.min((share[i] - task).max(0))),
+                    (false, _) => half,
                 };
                 used[i] + resource[i] <= most || i > 0 && !self.plan.policy.dominant
             };

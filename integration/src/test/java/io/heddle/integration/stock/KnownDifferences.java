@@ -5,6 +5,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The differences from the stock schedulers that docs/stock-differences.md lists. Each is
@@ -73,8 +74,36 @@ final class KnownDifferences {
   private static String ofFair(Scenario scenario, Picture.Difference difference) {
     String name = difference.kind().equals("headroom")
         ? ofFairHeadroom(scenario, difference) : null;
+    if (name == null && runsAFirst(difference.stockView(), difference.otherView())) {
+      return "the first application of a queue with a small maxAMShare";
+    }
     return name == null && usesReservedRooms(difference.stockView(), difference.otherView())
         ? "room of a node that is reserved for a larger ask" : name;
+  }
+
+  /**
+   * Whether all that differs in what runs is that some leaves run an application where stock runs
+   * none: their part for ApplicationMasters is less than one.
+   */
+  private static boolean runsAFirst(Picture.View stock, Picture.View other) {
+    Set<String> leaves = other.running.keySet().stream()
+        .filter(queue -> queue.startsWith("root.")
+            && other.running.keySet().stream().noneMatch(it -> it.startsWith(queue + ".")))
+        .collect(Collectors.toSet());
+    leaves.addAll(stock.running.keySet().stream()
+        .filter(queue -> queue.startsWith("root.")
+            && stock.running.keySet().stream().noneMatch(it -> it.startsWith(queue + ".")))
+        .collect(Collectors.toSet()));
+    boolean any = false;
+    for (String leaf : leaves) {
+      int before = stock.running.getOrDefault(leaf, 0);
+      int now = other.running.getOrDefault(leaf, 0);
+      if (before != now && (before != 0 || now != 1)) {
+        return false;
+      }
+      any |= before != now;
+    }
+    return any;
   }
 
   /** Memory may differ for the one reason and virtual cores for the other. */

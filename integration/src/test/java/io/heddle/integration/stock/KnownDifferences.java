@@ -17,12 +17,12 @@ final class KnownDifferences {
       "(user-settings\\.[^.]+\\.weight)$");
 
   /**
-   * Random files that end differently, of the first 3,000 of each kind. Fair 92, 137: a queue above
-   * the leaf has next to no share, so that it runs one ApplicationMaster at a time. 1307: of two equal
-   * queues each scheduler serves another one, and the limit above then leaves no room for the
-   * larger ask. 1731: a queue of weight 2.6 gets nothing from the stock scheduler. Capacity 1574,
-   * 2223, 2855: a queue's largest container is smaller than the smallest allocation. The others
-   * are not understood yet.
+   * Random files that end differently, of the first 3,000 of each kind. Fair 92, 137: a queue
+   * above the leaf has next to no share, so that it runs one ApplicationMaster at a time. 1307:
+   * of two equal queues each scheduler serves another one, and the limit above then leaves no
+   * room for the larger ask. 1731: a queue of weight 2.6 gets nothing from the stock scheduler.
+   * Capacity 1574, 2223, 2855: a queue's largest container is smaller than the smallest
+   * allocation. The others are not understood yet.
    */
   private static final Map<Kind, Set<Long>> OPEN_SEEDS = Map.of(
       Kind.FAIR, Set.of(92L, 137L, 1307L, 1731L),
@@ -87,14 +87,8 @@ final class KnownDifferences {
    * none: their part for ApplicationMasters is less than one.
    */
   private static boolean runsAFirst(Picture.View stock, Picture.View other) {
-    Set<String> leaves = other.running.keySet().stream()
-        .filter(queue -> queue.startsWith("root.")
-            && other.running.keySet().stream().noneMatch(it -> it.startsWith(queue + ".")))
-        .collect(Collectors.toSet());
-    leaves.addAll(stock.running.keySet().stream()
-        .filter(queue -> queue.startsWith("root.")
-            && stock.running.keySet().stream().noneMatch(it -> it.startsWith(queue + ".")))
-        .collect(Collectors.toSet()));
+    Set<String> leaves = runningLeaves(other);
+    leaves.addAll(runningLeaves(stock));
     boolean any = false;
     for (String leaf : leaves) {
       int before = stock.running.getOrDefault(leaf, 0);
@@ -105,6 +99,14 @@ final class KnownDifferences {
       any |= before != now;
     }
     return any;
+  }
+
+  private static Set<String> runningLeaves(Picture.View view) {
+    Set<String> names = view.running.keySet();
+    return names.stream()
+        .filter(queue -> queue.startsWith("root.")
+            && names.stream().noneMatch(name -> name.startsWith(queue + ".")))
+        .collect(Collectors.toSet());
   }
 
   /** Memory may differ for the one reason and virtual cores for the other. */

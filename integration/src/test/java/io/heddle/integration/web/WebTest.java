@@ -376,7 +376,7 @@ public class WebTest {
   @Test
   public void theOperatorsFiltersComeFirstAndOurFaultsStayOurs() throws Exception {
     String[] hostile = {"<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "a&amp;b'",
-        "]]>", "</style>", "caf\u00e9 \ud83d\ude00", "bell\u0007"};
+        "]]>", "</style>", "caf\u00e9 \ud83d\ude00"};
     List<Map<String, String>> queues = new ArrayList<>();
     for (String name : hostile) {
       Map<String, String> queue = new HashMap<>();
@@ -432,11 +432,9 @@ public class WebTest {
     }
     for (String name : hostile) {
       String path = "root." + name;
-      // XML cannot express the bell character.
-      String speakable = path.replace('\u0007', '\ufffd');
       assertTrue(path + " in " + json, json.contains(path));
-      assertTrue(path + " in " + xml, xml.contains(speakable));
-      assertTrue(path + " in " + shown, shown.contains(speakable));
+      assertTrue(path + " in " + xml, xml.contains(path));
+      assertTrue(path + " in " + shown, shown.contains(path));
     }
   }
 

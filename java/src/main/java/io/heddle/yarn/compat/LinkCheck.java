@@ -57,6 +57,7 @@ public final class LinkCheck {
       return;
     }
     String version = YarnVersionInfo.getVersion();
+    JarCheck.run(scheduler.getClassLoader(), scheduler);
     LinkCheck check = new LinkCheck(scheduler.getClassLoader());
     boolean whole = true;
     try {

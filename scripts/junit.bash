@@ -17,7 +17,7 @@ racks: LinksTest ShuffleWatcherTest
 tenants: FaultsTest FirstDayTest TenantsTest LabelsTest PlacementTest ForeignLoadTest
 change: SwitchTest ShadowTest ControlRoomTest RecordingTest
 pages: CapacityInfoTest CommandsTest SubmissionTest WebTest SchedulerConfTest ApplyTest EconomyTest
-console: ConsoleTest ConsoleJobsTest ConsoleViewTest
+console: ConsoleTest ConsoleJobsTest ConsoleViewTest ConsoleFailoverTest
 '
 
 # Lists the test classes of a subproject by file name; $2 names one, with or without its package.

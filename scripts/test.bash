@@ -308,7 +308,7 @@ part_integration() {
     mapfile -t classes < <(test_classes integration "$class")
     [ ${#classes[@]} -gt 0 ] || return 0
     # The console's tests need a real browser.
-    case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
+    case "$class" in '' | *Console*Test) need_packages chromium:chromium ;; esac
     # These tests run the command line.
     case "$class" in '' | *SpnegoTest | *MapReduceTest | *ApplyTest | *RecordingTest)
         step 'heddle, the command line, for tests' heddle build_tests_command_line || true

@@ -104,6 +104,18 @@ export function makeClient() {
         throw problem;
       }
     },
+    /**
+     * Whether the server leads elsewhere, as a standby ResourceManager leads to the active one. A
+     * page cannot read where to: the browser can go there.
+     */
+    async leadsElsewhere() {
+      try {
+        const answer = await fetch(document.baseURI, { redirect: 'manual', cache: 'no-store' });
+        return answer.type === 'opaqueredirect';
+      } catch {
+        return false;
+      }
+    },
     /** Checks name and secret with a request, and keeps them if the server accepts them. */
     async signIn(user, secret) {
       await setClock();

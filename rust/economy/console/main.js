@@ -171,6 +171,8 @@ async function poll() {
       // The user is unknown now, for example because the web server's login expired.
       if (problem.status === 401 && !client.user()) seen = {};
       showProblem(problem);
+      // A redirected request fails: follow the redirect with the page itself.
+      if (problem.status === 0 && await client.leadsElsewhere()) location.reload();
     }
   }
   polling = false;
@@ -263,7 +265,7 @@ function showSummary(queues, price, shares, list) {
 }
 
 function showFacts(facts) {
-  const made = facts.map(([name, value]) => element('div', {},
+  const made = facts.map(([name, value, isBad]) => element('div', isBad ? { class: 'bad' } : {},
     element('dt', {}, name), element('dd', {}, value)));
   byId('summary').replaceChildren(...made);
 }
@@ -272,13 +274,30 @@ function showFacts(facts) {
 function healthFacts(price) {
   const { health } = seen;
   if (!health) return [];
-  const facts = [['Engine', health.engine ? 'runs' : 'does not answer'],
-    ['Journal', health.journal]];
+  const facts = [['Engine', health.engine ? 'runs' : 'does not answer', !health.engine]];
+  const faults = clusterFaults(seen);
+  if (faults.length) facts.push(['Needs attention', faults.join('; '), true]);
+  facts.push(['Journal', health.journal, health.journal === 'stopped']);
   if (health.shadow !== 'off') facts.push(['Shadow', health.shadow]);
   // Without accounts, the store keeps what policies have learnt; then only its loss matters.
-  if (price || health.status !== 'ok') facts.push(['Accounts kept', health.books]);
-  if (!health.users) facts.push(['Users', 'the ACL file cannot be used']);
+  if (price || health.status !== 'ok') {
+    facts.push(['Accounts kept', health.books, health.status === 'degraded' && health.users]);
+  }
+  if (!health.users) facts.push(['Users', 'the ACL file cannot be used', true]);
   return facts;
+}
+
+/** Returns what keeps jobs from running though the engine runs. */
+function clusterFaults({ jobs: list, nodes: all }) {
+  const faults = [];
+  const count = (what, many) => `${number(many)} ${what}${many === 1 ? '' : 's'} put aside`;
+  const aside = list?.aside?.length ?? 0;
+  if (aside) faults.push(count('job', aside));
+  if (!all) return faults;
+  const nodesAside = all.filter((node) => node.aside).length;
+  if (nodesAside) faults.push(count('node', nodesAside));
+  if (!all.some((node) => node.schedulable)) faults.push('no node is up, so nothing can start');
+  return faults;
 }
 
 /** Draws the ended intervals, and the current one as the last point. */

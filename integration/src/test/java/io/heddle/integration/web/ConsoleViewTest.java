@@ -99,6 +99,9 @@ public class ConsoleViewTest extends ConsoleSite {
           "document.getElementById('summary').textContent.includes('Enginedoes not answer')");
       String summary = text("#summary");
       assertTrue(summary, summary.contains("Journalstopped"));
+      for (String fault : new String[] {"Engine", "Journal"}) {
+        assertTrue(fault, bad().contains(fault));
+      }
       assertTrue(summary, summary.contains("Accounts keptunreachable"));
     } finally {
       browser.call("Fetch.disable", "{}");
@@ -107,6 +110,43 @@ public class ConsoleViewTest extends ConsoleSite {
         "document.getElementById('summary').textContent.includes('Engineruns')");
     List<String> complaints = browser.takeComplaints();
     assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("503")));
+  }
+
+  /** Returns the facts at the top that are shown as faults. */
+  private static String bad() throws Exception {
+    return browser.evaluate("[...document.querySelectorAll('#summary .bad')]"
+        + ".map(each => each.textContent).join(', ')").asText();
+  }
+
+  /** The engine runs, and yet nothing starts. */
+  @Test
+  public void whatKeepsJobsFromRunningIsSaidAtTheTop() throws Exception {
+    browser.await("the node is there",
+        "document.querySelector('#nodes path:not(.chosen)') !== null");
+    assertEquals("", bad());
+    ObjectNode list = (ObjectNode) answered("jobs");
+    for (int i = 7; i < 9; i++) {
+      list.withArray("aside").addObject().put("job", i).put("application", "application_1_000" + i)
+          .put("user", "alice").put("name", "wc").put("queue", "root.alice")
+          .put("reason", "it failed");
+    }
+    answerInstead("*/heddle/v1/jobs*", answerOf(200, list.toString()));
+    try {
+      browser.await("the jobs are counted", "document.querySelector('#summary .bad')?.textContent"
+          + " === 'Needs attention2 jobs put aside'");
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    ObjectNode nodes = (ObjectNode) answered("nodes");
+    nodes.withArray("nodes").removeAll();
+    answerInstead("*/heddle/v1/nodes*", answerOf(200, nodes.toString()));
+    try {
+      browser.await("no node is up", "document.querySelector('#summary .bad')?.textContent"
+          + " === 'Needs attentionno node is up, so nothing can start'");
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    browser.await("it is well again", "!document.querySelector('#summary .bad')");
   }
 
   /**

@@ -111,6 +111,7 @@ use history::History;
 use parking_lot::Mutex;
 use serde_json::Value;
 use settings::Settings;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use usage::Usage;
 
@@ -192,6 +193,8 @@ pub struct Request<'a> {
     pub below: &'a Value,
     /// Names of the jobs that it may be about; empty without names.
     pub jobs: &'a [JobName],
+    /// Numbers of the jobs that YARN lets `user` view; empty without its access control.
+    pub viewed: &'a BTreeSet<u32>,
     /// Names of the nodes that an answer about jobs may mention.
     pub nodes: &'a [NodeName],
     /// The time, in milliseconds since 1970.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +67,8 @@ struct Head {
     below: Value,
     #[serde(default)]
     jobs: Vec<JobName>,
+    #[serde(default)]
+    viewed: BTreeSet<u32>,
     /// None if they are those of the last request with the same `nodes_mark`.
     #[serde(default)]
     nodes: Option<Vec<NodeName>>,
@@ -185,8 +187,9 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, and the lists `jobs` and
-    /// `nodes`, whose members are described at [`JobName`] and [`NodeName`]. Instead of `nodes`
+    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, the lists `jobs` and
+    /// `nodes`, whose members are described at [`JobName`] and [`NodeName`], and `viewed`, the
+    /// numbers of the jobs that YARN lets `user` view. Instead of `nodes`
     /// the host may send `nodes_mark`, a text that differs whenever they do. The answer is `None`
     /// if they are not known by it: the host repeats the request with both.
     ///
@@ -217,6 +220,7 @@ impl Service {
             config_file: head.config_file.as_deref(),
             below: &head.below,
             jobs: &head.jobs,
+            viewed: &head.viewed,
             nodes: &nodes,
             body,
             now_ms: time(now_ms),

@@ -9,6 +9,7 @@ use heddle_economy::auth::{Now, Secret, v1, v2};
 use heddle_economy::http::{Api, Request};
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::LazyLock;
@@ -169,6 +170,7 @@ pub(crate) fn request(data: &[u8]) {
             host: "rm1.example.com",
             body: body.as_bytes(),
             jobs: &[],
+            viewed: const { &BTreeSet::new() },
             config_file: None,
             below: &Value::Null,
             nodes: &[],

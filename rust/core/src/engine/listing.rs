@@ -56,8 +56,10 @@ const SORTS: &[(&str, Sort)] = &[
 
 /// A request for a list of jobs.
 struct Wanted {
-    /// Paths of the queues that may be seen; `None` means all.
+    /// Paths of the queues whose jobs may be seen; `None` means all.
     queues: Option<BTreeSet<String>>,
+    /// Jobs that may be seen whatever their queue.
+    shown: BTreeSet<u32>,
     /// In small letters; a job is found if its queue has it, or if it is among `matching`.
     text: String,
     matching: BTreeSet<u32>,
@@ -89,6 +91,7 @@ impl Wanted {
         let ranks = numbers(&mut section, "ranks")?;
         let wanted = Wanted {
             queues: limited.then_some(queues),
+            shown: numbers(&mut section, "shown")?.into_iter().collect(),
             text: text.to_lowercase(),
             matching: numbers(&mut section, "matching")?.into_iter().collect(),
             sort,
@@ -104,10 +107,11 @@ impl Wanted {
 }
 
 impl Engine {
-    /// `{"op": "jobs", ...}`: a page of jobs. All keys may be left out: `queues`, the paths that
-    /// may be seen; `text`, looked for in paths, and `matching`, the numbers of jobs in whose names
-    /// the host found it; `sort` (one of [`SORTS`]) with `descending`, and `ranks`, numbers in
-    /// order for `given`; `from`, the smallest number; `skip` and `max`, the page.
+    /// `{"op": "jobs", ...}`: a page of jobs. All keys may be left out: `queues`, the paths whose
+    /// jobs may be seen, and `shown`, the numbers of more such jobs; `text`, looked for in paths,
+    /// and `matching`, the numbers of jobs in whose names the host found it; `sort` (one of
+    /// [`SORTS`]) with `descending`, and `ranks`, numbers in order for `given`; `from`, the
+    /// smallest number; `skip` and `max`, the page.
     ///
     /// `total` is how many were found, `next` the number of the first one after the page. A row has
     /// the facts of `{"op": "job"}` that a list needs, why the job waits, who goes first, and its
@@ -140,24 +144,24 @@ impl Engine {
     /// The jobs that are looked for, in order. Sorting by number reads only the notes of unchanged
     /// jobs, not the jobs.
     fn found(&self, wanted: &Wanted) -> Vec<JobId> {
-        // Whether the text is in the path, by number of a queue; none if it may not be seen.
-        let mut seen = vec![None; self.cluster.queues.all().len()];
+        // By number of a queue: whether its jobs may be seen, and whether the text is in its path.
+        let mut facts = vec![(false, false); self.cluster.queues.all().len()];
         for queue in self.cluster.queues.iter() {
             let path = &queue.config.path;
-            if wanted
-                .queues
-                .as_ref()
-                .is_none_or(|paths| paths.contains(path))
-            {
-                let has_text = wanted.text.is_empty() || path.to_lowercase().contains(&wanted.text);
-                seen[queue.id.index()] = Some(has_text);
-            }
+            let seen = wanted.queues.as_ref();
+            facts[queue.id.index()] = (
+                seen.is_none_or(|paths| paths.contains(path)),
+                wanted.text.is_empty() || path.to_lowercase().contains(&wanted.text),
+            );
         }
         let is_found = |id: &JobId| {
             let queue = self.cluster.queue_of(*id);
-            let has_text = queue.and_then(|queue| *seen.get(queue.index())?);
-            id.0 >= wanted.from
-                && has_text.is_some_and(|has_text| has_text || wanted.matching.contains(&id.0))
+            let facts = queue.and_then(|queue| facts.get(queue.index()));
+            facts.is_some_and(|(seen, has_text)| {
+                id.0 >= wanted.from
+                    && (*seen || wanted.shown.contains(&id.0))
+                    && (*has_text || wanted.matching.contains(&id.0))
+            })
         };
         let mut ids = self.cluster.job_ids().to_vec();
         ids.retain(is_found);

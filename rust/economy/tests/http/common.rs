@@ -11,6 +11,7 @@ use heddle_economy::auth::{Secret, v1, v2};
 use heddle_economy::http::{Answer, Api, Backend, Request};
 use heddle_economy::record::{Interval, Row};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::net::IpAddr;
@@ -266,6 +267,7 @@ impl Site {
             host: "rm1.example.com",
             body: b"",
             jobs: &[],
+            viewed: const { &BTreeSet::new() },
             config_file: Some(self.config_file),
             below: &Value::Null,
             nodes: &[],

@@ -3,6 +3,7 @@
 use crate::common::{Site, header, json_of, v2_header};
 use heddle_economy::http::{Answer, JobName, NodeName, Request};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 fn names() -> Vec<JobName> {
     let of = |number: u32, user: &str| JobName {
@@ -178,6 +179,39 @@ fn a_name_gives_no_rights_and_finds_nothing_that_is_not_there() {
     }
     let own = json_of(&asked(&site, "alice", "jobs", &jobs));
     assert!(!own.to_string().contains("_0002\""), "{own}");
+}
+
+/// In a queue that several share, a job's owner sees it, and whoever YARN lets view it.
+#[test]
+fn a_job_in_a_shared_queue_is_seen_by_its_owner_and_by_whom_yarn_lets_view_it() {
+    let site = Site::market();
+    let (nobodys, viewed) = (BTreeSet::new(), BTreeSet::from([2]));
+    let see = |owner: &str, web: Option<&str>, viewed: &BTreeSet<u32>| {
+        let mut jobs = names();
+        jobs[1].user = owner.to_string();
+        ["jobs", "jobs/2", "explain/2"].map(|route| {
+            let path = format!("/heddle/v1/{route}");
+            let answer = site.send(&Request {
+                path: &path,
+                authorization: Some(&v2_header("alice", "GET", &path, "", b"")),
+                user: web,
+                jobs: &jobs,
+                viewed,
+                ..site.plain()
+            });
+            let list = json_of(&answer)["jobs"].take();
+            let listed = list
+                .as_array()
+                .map(|list| list.iter().any(|job| job["job"] == 2));
+            answer.status == 200 && listed.unwrap_or(true)
+        })
+    };
+    // The queue is bob's.
+    assert_eq!(see("alice", None, &nobodys), [true; 3]);
+    assert_eq!(see("carol", Some("alice"), &nobodys), [false; 3]);
+    assert_eq!(see("carol", Some("alice"), &viewed), [true; 3]);
+    // YARN's list is about bob then, and alice signed.
+    assert_eq!(see("carol", Some("bob"), &viewed), [false; 3]);
 }
 
 #[test]

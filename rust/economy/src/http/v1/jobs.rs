@@ -1,6 +1,9 @@
 //! Jobs: their state, the reasons for waiting, their place in line, and their expected start and
 //! end. The engine knows jobs by number; the host's names come with the request. So this module
 //! searches in names, and sorts by them.
+//!
+//! A user sees the jobs of their queues, their own jobs in any queue, and those that YARN's access
+//! control lets them view, as on the ResourceManager's own pages.
 
 use crate::auth::role::Need;
 use crate::http::answer::{Failure, Reply};
@@ -33,9 +36,9 @@ const SORTS: &[&str] = &[
 ];
 
 /// `GET jobs`: a page of jobs, with the reason why each waits. An administrator gets all jobs, a
-/// user their own. In order of number, `from` is the first one, and `next` the first one of the
-/// next page; in any other order, `skip` and `next` count jobs. Every page lists the jobs that are
-/// put aside, because an administrator has to let them back.
+/// user those that they may see. In order of number, `from` is the first one, and `next` the first
+/// one of the next page; in any other order, `skip` and `next` count jobs. Every page lists the
+/// jobs that are put aside, because an administrator has to let them back.
 pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let most = u64::from(u32::MAX);
     let from = exchange.number("from", 0, most)?.unwrap_or(0);
@@ -46,6 +49,9 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let text = search(exchange, &mut asked)?;
     if exchange.who.may(Need::Admin).is_err() {
         asked["queues"] = seen_queues(exchange)?;
+        let jobs = exchange.request.jobs.iter();
+        let jobs = jobs.filter(|job| views(exchange, job));
+        asked["shown"] = jobs.map(|job| job.number).collect();
     }
     let mut list = exchange.ask(&asked)?;
     let clock = Clock::new(&list["now_ms"], exchange.request.now_ms);
@@ -122,12 +128,12 @@ fn named(job: &JobName, text: &str) -> bool {
     names.any(|name| name.to_lowercase().contains(text))
 }
 
-/// The jobs that are kept from the engine, as far as the caller may see their queues.
+/// The jobs that are kept from the engine, as far as the caller may see them.
 fn all_put_aside(exchange: &Exchange<'_>, text: &str) -> Value {
     let jobs = exchange.request.jobs.iter().filter_map(|job| {
         let (queue, reason) = job.aside.as_ref()?;
         let found = named(job, text) || queue.to_lowercase().contains(text);
-        (found && exchange.who.sees(queue)).then(|| {
+        (found && (views(exchange, job) || exchange.who.sees(queue))).then(|| {
             json!({
                 "job": job.number, "application": job.application, "user": job.user,
                 "name": job.name, "queue": queue, "reason": reason,
@@ -160,7 +166,7 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let aside = id.as_u64().and_then(|number| names.aside(number));
     let mut explained = match aside {
         Some((queue, reason)) => {
-            may_see(exchange, queue)?;
+            may_see(exchange, &id, queue)?;
             put_aside(&id, queue, reason, exchange.request.now_ms)
         }
         None => {
@@ -239,20 +245,34 @@ fn put_names(exchange: &Exchange<'_>, job: &mut Value, clock: Clock) {
     }
 }
 
-/// Returns a job whose queue the caller may see, as a row of the engine.
+/// Returns a job that the caller may see, as a row of the engine.
 fn own(exchange: &mut Exchange<'_>, id: &Value) -> Result<(Value, Clock), Failure> {
     let mut list = exchange.ask(&json!({"op": "jobs", "from": id, "max": 1}))?;
     let job = list["jobs"].as_array_mut().and_then(Vec::pop);
     // Without that number, the list begins with the next one.
     let job = job.filter(|job| job["job"] == *id).ok_or_else(no_job)?;
-    may_see(exchange, job["queue"].as_str().unwrap_or(""))?;
+    may_see(exchange, id, job["queue"].as_str().unwrap_or(""))?;
     Ok((job, Clock::new(&list["now_ms"], exchange.request.now_ms)))
 }
 
-fn may_see(exchange: &mut Exchange<'_>, queue: &str) -> Result<(), Failure> {
+fn may_see(exchange: &mut Exchange<'_>, id: &Value, queue: &str) -> Result<(), Failure> {
     exchange.queue = Some(queue.to_string());
-    exchange.who.may(Need::Queue(queue))?;
-    Ok(())
+    let mut jobs = exchange.request.jobs.iter();
+    let job = jobs.find(|job| Some(u64::from(job.number)) == id.as_u64());
+    match job.is_some_and(|job| views(exchange, job)) {
+        true => Ok(()),
+        false => exchange.who.may(Need::Queue(queue)),
+    }
+}
+
+/// Whether the caller may see a job whatever its queue. YARN's list is about the user whom the web
+/// server knows, who need not be the one who signed.
+fn views(exchange: &Exchange<'_>, job: &JobName) -> bool {
+    let (request, caller) = (exchange.request, exchange.who.caller());
+    caller.is_some_and(|caller| {
+        caller.user == job.user
+            || (request.user == Some(&caller.user) && request.viewed.contains(&job.number))
+    })
 }
 
 /// Asks the engine why a job waits, which may have ended by now.

@@ -5,16 +5,21 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.web.ApiHandler;
+import io.heddle.yarn.web.ViewRights;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.servlet.http.HttpServletRequest;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
 /**
@@ -155,6 +160,26 @@ final class JobNames implements ApiHandler.Names {
       add(names, entry);
     }
     return names;
+  }
+
+  @Override
+  public ArrayNode viewed(ArrayNode jobs, HttpServletRequest request) {
+    String user = request.getRemoteUser();
+    ResourceManager manager = rmContext.getResourceManager();
+    if (user == null || manager == null || !manager.getConfig().getBoolean(
+        YarnConfiguration.YARN_ACL_ENABLE, YarnConfiguration.DEFAULT_YARN_ACL_ENABLE)) {
+      return null;
+    }
+    UserGroupInformation caller = UserGroupInformation.createRemoteUser(user);
+    ArrayNode viewed = JsonNodeFactory.instance.arrayNode();
+    for (JsonNode row : jobs) {
+      HeddleJob job = job(row.path(0).asInt());
+      RMApp app = job == null ? null : rmContext.getRMApps().get(job.applicationId());
+      if (app != null && ViewRights.mayView(manager, request, caller, app)) {
+        viewed.add(job.id());
+      }
+    }
+    return viewed;
   }
 
   private void add(ArrayNode names, Map.Entry<Integer, HeddleJob> entry) {

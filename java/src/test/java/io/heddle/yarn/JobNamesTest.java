@@ -2,6 +2,8 @@ package io.heddle.yarn;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNull;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.NativeLibrary;
@@ -10,10 +12,18 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.TreeSet;
+import javax.servlet.http.HttpServletRequest;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ApplicationAccessType;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNodes;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.security.QueueACLsManager;
+import org.apache.hadoop.yarn.server.security.ApplicationACLsManager;
 import org.junit.BeforeClass;
 import org.junit.Test;
 
@@ -24,7 +34,8 @@ public class JobNamesTest {
     NativeLibrary.load(System.getProperty(NativeLibrary.PATH_PROPERTY));
   }
 
-  private final JobNames names = new JobNames(new RMContextImpl());
+  private final RMContextImpl context = new RMContextImpl();
+  private final JobNames names = new JobNames(context);
 
   private HeddleJob job(int number, String user) {
     HeddleJob job = new HeddleJob(
@@ -61,6 +72,41 @@ public class JobNamesTest {
     job(6, "alice");
     assertEquals("application_17_0007 waits in `root.job#99999999999`; job#7, job#6x",
         names.named("job#6 waits in `root.job#99999999999`; job#7, job#6x"));
+  }
+
+  private String viewedBy(String user) {
+    HttpServletRequest request = mock(HttpServletRequest.class);
+    when(request.getRemoteUser()).thenReturn(user);
+    return String.valueOf(names.viewed(names.of("/heddle/v1/jobs"), request));
+  }
+
+  /** As on YARN's own pages: the owner, whom the application lets view it, administrators. */
+  @Test
+  public void whoMayViewAJobIsYarnsDecision() {
+    Configuration conf = new YarnConfiguration();
+    ResourceManager manager = mock(ResourceManager.class);
+    when(manager.getConfig()).thenReturn(conf);
+    when(manager.getQueueACLsManager()).thenReturn(mock(QueueACLsManager.class));
+    context.setResourceManager(manager);
+    for (int number = 6; number < 8; number++) {
+      HeddleJob job = job(number, "alice");
+      RMApp app = mock(RMApp.class);
+      when(app.getApplicationId()).thenReturn(job.applicationId());
+      when(app.getUser()).thenReturn("alice");
+      context.getRMApps().put(job.applicationId(), app);
+    }
+    assertEquals("without access control YARN hides nothing", "null", viewedBy("bob"));
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
+    conf.set(YarnConfiguration.YARN_ADMIN_ACL, "root");
+    ApplicationACLsManager rights = new ApplicationACLsManager(conf);
+    rights.addApplication(job(7, "alice").applicationId(),
+        Collections.singletonMap(ApplicationAccessType.VIEW_APP, "bob"));
+    when(manager.getApplicationACLsManager()).thenReturn(rights);
+    assertEquals("[6,7]", viewedBy("alice"));
+    assertEquals("[7]", viewedBy("bob"));
+    assertEquals("[]", viewedBy("carol"));
+    assertEquals("[6,7]", viewedBy("root"));
+    assertEquals("null", viewedBy(null));
   }
 
   @Test

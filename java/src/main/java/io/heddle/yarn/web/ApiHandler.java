@@ -38,7 +38,7 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, config_file, below, jobs, nodes, nodes_mark
+     *     host, config_file, below, jobs, viewed, nodes, nodes_mark
      * @return a line of JSON with status, content_type, headers and log, then the body;
      *     {@code reload} has a change of the configuration that is written and not reloaded yet;
      *     {@code nodes_wanted} says that nothing was done, because it has no nodes of that mark
@@ -67,6 +67,12 @@ public final class ApiHandler implements WebHandler {
      * user and name; null if it is about neither jobs nor nodes.
      */
     ArrayNode of(String path);
+
+    /**
+     * Returns the numbers of those of the jobs that YARN's access control lets the web server's
+     * user view; null while that is off, because then it lets everybody view all.
+     */
+    ArrayNode viewed(ArrayNode jobs, HttpServletRequest request);
 
     /** Returns all nodes: number, name, time of that number, rack, label and why it is aside. */
     ArrayNode nodes();
@@ -203,6 +209,10 @@ public final class ApiHandler implements WebHandler {
     ArrayNode jobs = names.of(request.getRequestURI());
     if (jobs != null) {
       head.set("jobs", jobs);
+      ArrayNode viewed = names.viewed(jobs, request);
+      if (viewed != null) {
+        head.set("viewed", viewed);
+      }
       // An answer about jobs may name any node, so the library gets all nodes, once per mark.
       head.put(NODES_MARK, names.nodesMark());
     }

@@ -4,15 +4,11 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.security.Principal;
 import java.time.Instant;
-import java.util.Arrays;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Set;
 import javax.servlet.http.HttpServletRequest;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.UserGroupInformation;
-import org.apache.hadoop.yarn.api.records.ApplicationAccessType;
-import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
@@ -38,7 +34,7 @@ final class ApplicationRows {
     ArrayNode rows = JsonNodeFactory.instance.arrayNode();
     for (RMApp app : manager.getRMContext().getRMApps().values()) {
       if (!UNKNOWN.contains(app.getState())
-          && (caller == null || maySee(manager, request, caller, app))) {
+          && (caller == null || ViewRights.mayView(manager, request, caller, app))) {
         row(rows.addArray(), new AppInfo(manager, app, true, scheme));
       }
     }
@@ -67,15 +63,5 @@ final class ApplicationRows {
   private static UserGroupInformation callerOf(HttpServletRequest request) {
     Principal caller = request.getUserPrincipal();
     return caller == null ? null : UserGroupInformation.createRemoteUser(caller.getName());
-  }
-
-  private static boolean maySee(ResourceManager manager, HttpServletRequest request,
-      UserGroupInformation caller, RMApp app) {
-    String forwarded = request.getHeader("X-Forwarded-For");
-    List<String> addresses = forwarded == null ? null : Arrays.asList(forwarded.split(","));
-    return manager.getApplicationACLsManager().checkAccess(
-            caller, ApplicationAccessType.VIEW_APP, app.getUser(), app.getApplicationId())
-        || manager.getQueueACLsManager().checkAccess(
-            caller, QueueACL.ADMINISTER_QUEUE, app, request.getRemoteAddr(), addresses);
   }
 }

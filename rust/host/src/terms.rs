@@ -7,6 +7,11 @@ use serde_json::{Value, json};
 /// A question about an application.
 #[derive(Deserialize)]
 pub(crate) struct Terms {
+    #[serde(default)]
+    purpose: Purpose,
+    /// The queue's name, for the refusal.
+    #[serde(default)]
+    name: String,
     /// None if the application asks for none.
     requested: Option<i64>,
     /// The cluster's highest priority.
@@ -15,6 +20,19 @@ pub(crate) struct Terms {
     /// The engine's description; empty if there is no such queue.
     #[serde(default)]
     queue: Limits,
+}
+
+/// Why the host asks for a priority.
+#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Purpose {
+    /// An application is new.
+    #[default]
+    Submit,
+    /// Somebody changes the priority of one.
+    Update,
+    /// It was accepted before a restart, with this priority.
+    Recover,
 }
 
 #[derive(Default, Deserialize)]
@@ -26,14 +44,24 @@ struct Limits {
 }
 
 /// The priority in force: asked for, or else the queue's default, or else 0; at most the queue's
-/// and the cluster's highest.
+/// and the cluster's highest. Where the queue's highest is 0 priorities do not count: all are 0, and
+/// a change is refused with a text in the place of the number.
 pub(crate) fn priority(terms: &Terms) -> Value {
-    let wanted = terms.requested.or(terms.queue.default_priority);
-    let most = terms
-        .queue
-        .max_priority
-        .map_or(terms.most, |own| own.min(terms.most));
-    json!(wanted.unwrap_or(0).min(most))
+    let requested = terms.requested;
+    match (terms.queue.max_priority, terms.purpose) {
+        (Some(0), Purpose::Update) => json!(format!(
+            "priorities of applications do not count in queue {}; to let them count, set its \
+             max_priority in heddle.json above 0",
+            terms.name
+        )),
+        (Some(0), _) => json!(0),
+        (_, Purpose::Recover) => json!(requested.unwrap_or(0)),
+        (own, _) => {
+            let most = own.map_or(terms.most, |own| own.min(terms.most));
+            let wanted = requested.or(terms.queue.default_priority);
+            json!(wanted.unwrap_or(0).min(most))
+        }
+    }
 }
 
 /// The lifetime in force, in seconds, and `most` of the queue. None or a value up to 0 asks for
@@ -76,6 +104,23 @@ mod tests {
         assert_eq!(granted(Some(12), json!({})), 9);
         assert_eq!(granted(Some(7), json!({"max_priority": 5})), 5);
         assert_eq!(granted(Some(12), json!({"max_priority": 50})), 9);
+        assert_eq!(granted(Some(-3), json!({"max_priority": 5})), -3);
+        assert_eq!(granted(Some(-3), json!({"max_priority": 0})), 0, "none count");
+    }
+
+    #[test]
+    fn where_priorities_do_not_count_a_change_is_refused_and_a_stored_one_is_0() {
+        let granted = |purpose: &str, most: i64| {
+            let queue = json!({ "max_priority": most });
+            priority(&terms(json!({"purpose": purpose, "requested": 7, "most": 9,
+                "name": "root.a", "queue": queue})))
+        };
+        let refusal = granted("update", 0);
+        let refusal = refusal.as_str().expect("a refusal");
+        assert!(refusal.contains("root.a") && refusal.contains("max_priority"));
+        assert_eq!(granted("recover", 0), 0);
+        assert_eq!(granted("recover", 5), 7, "as it was accepted");
+        assert_eq!(granted("update", 5), 5);
     }
 
     /// CapacityScheduler.checkAndGetApplicationLifetime.

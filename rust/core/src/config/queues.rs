@@ -3,7 +3,7 @@
 use super::amounts::{Amount, Amounts, read_am_share, read_amounts};
 use super::labels::{self, Labels};
 use super::leaf_order::{By, LeafOrder};
-use super::users::{Admission, read_admission, read_weights};
+use super::users::{Admission, read_admission, read_priority, read_weights};
 use super::{ConfigError, Section, WHOLE_MAX, read_resource};
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
@@ -229,6 +229,8 @@ pub struct QueueDefaults {
     pub compare: Option<Compare>,
     /// How its jobs stand under order `by-queue`.
     pub leaf_order: LeafOrder,
+    /// The highest priority of a job, where no queue above it sets one.
+    pub max_priority: Option<i32>,
 }
 
 impl QueueDefaults {
@@ -266,6 +268,7 @@ pub(super) fn read_defaults(
         max_am_share: read_am_share(&mut section)?,
         compare: section.choice("compare", COMPARES)?,
         leaf_order: LeafOrder::read(&mut section, LeafOrder::default())?,
+        max_priority: read_priority(&mut section, "max_priority")?,
     };
     section.finish()?;
     Ok(defaults)

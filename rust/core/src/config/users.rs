@@ -56,7 +56,7 @@ pub struct Admission {
     pub user_limit: Option<UserLimit>,
     /// The priority of a job without one.
     pub default_priority: Option<i32>,
-    /// The highest priority that a job may have.
+    /// The highest priority that a job may have; with 0 no other counts.
     pub max_priority: Option<i32>,
     /// How long a job may run, in seconds, if it asks for nothing.
     pub lifetime_s: Option<i64>,
@@ -177,12 +177,6 @@ pub(super) fn read_admission(section: &mut Section<'_>) -> Result<Admission, Con
     let percent = section.number("user_limit_percent", 0.0, 1e6)?;
     let factor = section.number("user_limit_factor", 0.0, 1e9)?;
     let limited = percent.is_some() || factor.is_some();
-    let mut priority = |key: &'static str| {
-        let priority = section.whole(key, i64::from(i32::MIN), i64::from(i32::MAX))?;
-        Ok(priority.map(|priority| priority as i32))
-    };
-    let (default_priority, max_priority) =
-        (priority("default_priority")?, priority("max_priority")?);
     Ok(Admission {
         state: section.choice("state", &STATES)?,
         max_jobs: count(section, "max_jobs")?,
@@ -195,11 +189,20 @@ pub(super) fn read_admission(section: &mut Section<'_>) -> Result<Admission, Con
             percent: percent.unwrap_or(100.0) as f32,
             factor: factor.map(|factor| factor as f32),
         }),
-        default_priority,
-        max_priority,
+        default_priority: read_priority(section, "default_priority")?,
+        max_priority: read_priority(section, "max_priority")?,
         lifetime_s: section.whole("lifetime_s", 1, WHOLE_MAX)?,
         max_lifetime_s: section.whole("max_lifetime_s", 1, WHOLE_MAX)?,
     })
+}
+
+/// A priority of jobs.
+pub(super) fn read_priority(
+    section: &mut Section<'_>,
+    key: &'static str,
+) -> Result<Option<i32>, ConfigError> {
+    let priority = section.whole(key, i64::from(i32::MIN), i64::from(i32::MAX))?;
+    Ok(priority.map(|priority| priority as i32))
 }
 
 fn count(section: &mut Section<'_>, key: &'static str) -> Result<Option<u32>, ConfigError> {

@@ -239,6 +239,7 @@ impl Queues {
             (value, _) => value,
         };
         let max_priority = nearest(|queue| queue.config.admission.max_priority.map(i64::from));
+        let max_priority = max_priority.or(self.defaults.max_priority.map(i64::from));
         let priority = nearest(|queue| queue.config.admission.default_priority.map(i64::from));
         let max_lifetime_s = nearest(|queue| queue.config.admission.max_lifetime_s);
         let lifetime_s = nearest(|queue| queue.config.admission.lifetime_s);

@@ -150,7 +150,7 @@ pub struct Queues {
     /// How many jobs of each user may run now, in each queue or below it.
     pub(super) running: BTreeMap<(QueueId, UserId), u32>,
     pool_max_jobs: Option<u32>,
-    defaults: QueueDefaults,
+    pub(super) defaults: QueueDefaults,
     /// The cluster's capacity, of which limits are parts.
     capacity: Resource,
     /// Whether parts of the cluster may have changed.

@@ -257,6 +257,19 @@ fn priorities_and_lifetimes_come_from_the_nearest_queue() {
     assert_eq!(terms("root.c"), [None; 4]);
 }
 
+#[test]
+fn the_highest_priority_of_all_queues_yields_to_one_in_a_queue_or_above_it() {
+    let mut host = host(json!({
+        "queue_defaults": {"max_priority": 0},
+        "queues": [{"path": "root.a", "max_priority": 5}, {"path": "root.a.x"},
+            {"path": "root.b"}]
+    }));
+    for (path, most) in [("root.a.x", 5), ("root.b", 0), ("root.new", 0)] {
+        let reply = place(&mut host, json!({"user": "u", "queue": path})).expect("a leaf");
+        assert_eq!(reply["max_priority"], most, "{path}");
+    }
+}
+
 /// A cluster of 100 GB and 100 vcores in ten nodes.
 fn ten_nodes(config: Value) -> Host {
     let mut host = host(config);

@@ -123,7 +123,7 @@ fn nothing_in_a_file_is_what_yarn_takes_it_for() {
         let expire_ms = if text.is_some() { 10_000 } else { NEVER_MS };
         let expected = json!({
             "policy": {"share": "fair", "order": "by-queue", "place": "delay"},
-            "queue_defaults": {"compare": "memory", "order": "fair"},
+            "queue_defaults": {"compare": "memory", "order": "fair", "max_priority": 0},
             "queues": [],
             "preemption": {"enabled": false, "cluster_threshold": 0.8, "masters": false,
                 "min_share_timeout_ms": NEVER_MS, "fair_share_timeout_ms": NEVER_MS,
@@ -155,7 +155,7 @@ fn defaults_of_queues_and_users_are_translated() {
     );
     assert_eq!(
         front.config["queue_defaults"],
-        json!({"compare": "dominant", "order": "drf", "max_running_jobs": 40,
+        json!({"compare": "dominant", "order": "drf", "max_priority": 0, "max_running_jobs": 40,
                "max_am_share": -1.0, "max_share": {"memory-mb": "60%", "vcores": "70%"}})
     );
     assert_eq!(

@@ -19,6 +19,8 @@ pub(super) fn write(
     let defaults = section(config, "queue_defaults");
     defaults.insert("compare".to_owned(), json!(default.compare()));
     defaults.insert("order".to_owned(), json!(default.order()));
+    // YARN gives every application the same priority.
+    defaults.insert("max_priority".to_owned(), json!(0));
     let preemption = section(config, "preemption");
     preemption.insert("min_share_timeout_ms".to_owned(), json!(NEVER_MS));
     preemption.insert("fair_share_timeout_ms".to_owned(), json!(NEVER_MS));

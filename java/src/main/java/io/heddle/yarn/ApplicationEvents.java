@@ -134,10 +134,15 @@ final class ApplicationEvents {
     }
     RMApp rmApp = rmContext.getRMApps().get(id);
     JsonNode terms;
+    Priority priority = event.getApplicatonPriority() != null
+        ? event.getApplicatonPriority() : Priority.newInstance(0);
     // YARN marks a recovered application without an attempt as new, but sends it before the start.
     boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
       terms = submissions.check(id, rmApp, user, queue.getQueueName(), takenBefore);
+      if (takenBefore) {
+        priority = scheduler.recovered(priority, queue.getQueueName());
+      }
     } catch (YarnException e) {
       reject(id, e.getMessage());
       return;
@@ -145,8 +150,6 @@ final class ApplicationEvents {
     if (takenBefore && rmApp != null && lost(event.getQueue(), queue)) {
       sayWhereItIs(rmApp, event.getQueue(), queue);
     }
-    Priority priority = event.getApplicatonPriority() != null
-        ? event.getApplicatonPriority() : Priority.newInstance(0);
     boolean unmanaged = rmApp != null && rmApp.getApplicationSubmissionContext() != null
         && rmApp.getApplicationSubmissionContext().getUnmanagedAM();
     if (rmApp != null) {

@@ -275,14 +275,24 @@ abstract class ClientOperations
           "User " + user.getShortUserName() + " does not have permission to submit "
               + applicationId + " to queue " + queueName));
     }
-    return admissible(requested, queueName);
+    return admissible("submit", requested, queueName);
   }
 
-  private Priority admissible(Priority requested, String queueName) {
-    Integer asked = requested == null ? null : requested.getPriority();
-    return Priority.newInstance(SetupJson.ask("priority", "requested", asked,
+  /** Returns the priority that counts for an application which was accepted before a restart. */
+  Priority recovered(Priority stored, String queueName) throws YarnException {
+    return admissible("recover", stored, queueName);
+  }
+
+  private Priority admissible(String purpose, Priority requested, String queueName)
+      throws YarnException {
+    JsonNode priority = SetupJson.ask("priority", "purpose", purpose,
+        "requested", requested == null ? null : requested.getPriority(),
         "most", getMaxClusterLevelAppPriority().getPriority(),
-        "queue", reports.described(queueName)).asInt());
+        "name", queueName, "queue", reports.described(queueName));
+    if (priority.isTextual()) {
+      throw new YarnException(priority.asText());
+    }
+    return Priority.newInstance(priority.asInt());
   }
 
   @Override
@@ -296,7 +306,8 @@ abstract class ClientOperations
         throw new YarnException("Application '" + applicationId
             + "' is not present, hence could not change priority.");
       }
-      Priority priority = admissible(requested, application.getQueue().getQueueName());
+      Priority priority = admissible(
+          "update", requested, application.getQueue().getQueueName());
       if (priority.equals(application.getPriority())) {
         future.set(null);
         return priority;

@@ -13,11 +13,16 @@ import java.nio.file.Files;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeys;
 import org.apache.hadoop.security.Groups;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.SettableFuture;
+import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.InvalidResourceRequestException;
+import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.junit.After;
 import org.junit.Rule;
 import org.junit.Test;
@@ -203,6 +208,37 @@ public class StockFileTest {
         assertTrue(e.toString(), String.valueOf(e.getCause()).contains("permission"));
       }
     }
+  }
+
+  /** docs/develop/stock-fair.md, 6.6. */
+  @Test
+  public void prioritiesCountUnderAFairFileOnlyWhereHeddleJsonSetsAMaximum() throws Exception {
+    Configuration conf = fair("<queue name='a'/><queue name='b'/>");
+    conf.setInt(YarnConfiguration.MAX_CLUSTER_LEVEL_APPLICATION_PRIORITY, 10);
+    Files.write(new File(conf.get("heddle.config.file")).toPath(),
+        "{\"queues\": [{\"path\": \"root.b\", \"max_priority\": 5}]}"
+            .getBytes(StandardCharsets.UTF_8));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      HeddleScheduler scheduler = cluster.scheduler;
+      for (int asked : new int[] {7, -3}) {
+        assertEquals(0, scheduler.checkAndGetApplicationPriority(Priority.newInstance(asked),
+            alice(), "root.a", null).getPriority());
+      }
+      assertEquals(5, scheduler.checkAndGetApplicationPriority(Priority.newInstance(7),
+          alice(), "root.b", null).getPriority());
+      RMApp app = cluster.submit("alice", "root.a");
+      try {
+        scheduler.updateApplicationPriority(Priority.newInstance(7), app.getApplicationId(),
+            SettableFuture.create(), alice());
+        fail("stock does not support it");
+      } catch (YarnException e) {
+        assertTrue(e.getMessage(), e.getMessage().contains("max_priority"));
+      }
+    }
+  }
+
+  private static UserGroupInformation alice() {
+    return UserGroupInformation.createRemoteUser("alice");
   }
 
   @Test

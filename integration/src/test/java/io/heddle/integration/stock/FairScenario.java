@@ -65,6 +65,11 @@ final class FairScenario {
     if (dice.chance(0.1)) {
       site.put(fair + "sizebasedweight", "true");
     }
+    // Dice of their own: files of earlier versions keep their seeds.
+    Dice priorities = new Dice(~seed);
+    if (priorities.chance(0.7)) {
+      site.put("yarn.cluster.max-application-priority", "" + priorities.between(1, 5));
+    }
     site.put("yarn.scheduler.increment-allocation-mb", "" + work.stepMb());
     site.put("yarn.scheduler.increment-allocation-vcores", "1");
     return site;

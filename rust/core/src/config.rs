@@ -20,6 +20,7 @@ pub mod xml;
 
 pub(crate) use allocations::read_users;
 pub use allocations::{Allocations, is_of_yarn};
+pub(crate) use amounts::TYPES;
 pub use amounts::{Amount, Amounts};
 pub use choices::Choices;
 pub(crate) use heartbeat::Granted;
@@ -38,6 +39,7 @@ pub use users::{Admission, OneUser, State, UserLimit, Users};
 use crate::words::ids::{Millis, PartitionId, UserId};
 use crate::words::keys::POOLS;
 use crate::words::resource::Resource;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +55,7 @@ const EXPLAIN_ENTRIES: usize = 16;
 const EXPLAIN_ENTRIES_MAX: i64 = 1_024;
 
 /// The names of the three stages' implementations.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Composition {
     /// Which queue is next.
     pub share: String,
@@ -64,7 +66,7 @@ pub struct Composition {
 }
 
 /// Taking containers back from queues above their share.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Preemption {
     /// Off unless asked for: a killed container is lost work.
     pub enabled: bool,
@@ -96,10 +98,11 @@ pub struct Preemption {
 }
 
 /// Taking containers back inside a queue (DI-30).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inside {
     /// Whether jobs of other users give only what their users have above the limit, instead of all
     /// that a job of higher priority asks for.
+    #[serde(rename = "first")]
     pub users_first: bool,
     /// The part of its guarantee that a queue must use.
     pub usage_min: f64,
@@ -114,63 +117,84 @@ const FIRST: &[(&str, bool)] = &[("users", true), ("priorities", false)];
 const RELOADS: &[(&str, bool)] = &[("drain", false), ("refuse", true)];
 
 /// `heddle.json`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config {
     /// The three stages.
+    #[serde(rename = "policy")]
     pub composition: Composition,
     /// Whether queues compare by dominant resource instead of memory.
+    #[serde(rename = "share.dominant")]
     pub dominant: bool,
     /// Whether other types than memory limit no node (`DefaultResourceCalculator`).
+    #[serde(rename = "share.memory_only")]
     pub memory_only: bool,
     /// The configured queues, parents implied.
+    #[serde(skip)]
     pub queues: Vec<QueueConfig>,
     /// What holds for queues that set nothing.
     pub queue_defaults: QueueDefaults,
     /// How many jobs may run at once in a leaf that sets no limit (`poolMaxJobsDefault` of the
     /// allocations file).
+    #[serde(rename = "poolMaxJobsDefault")]
     pub pool_max_jobs: Option<u32>,
     /// How jobs find their queue.
     pub placement: Vec<PlacementRule>,
     /// Whether a reload goes by the rules of the stock Capacity Scheduler: see
     /// `Queues::check_reload`. Else what leaves the configuration drains.
+    #[serde(rename = "reload")]
     pub reload_refuses: bool,
     /// Queues that stay stopped though no state is written for them, by path.
+    #[serde(skip)]
     pub stopped: BTreeSet<String>,
     /// Section `dynamic_queues`.
     pub dynamic_queues: DynamicQueues,
     /// The most that one heartbeat grants. Limits spread a small job over nodes.
     pub heartbeat: HeartbeatLimits,
     /// How long an ask that fits no node's room waits before a node is held for it.
+    #[serde(rename = "reservation.after_ms")]
     pub reserve_after_ms: Millis,
     /// How long a node that gains no room is held.
+    #[serde(rename = "reservation.hold_ms")]
     pub reserve_hold_ms: Millis,
     /// The longest that this time becomes: gains and holds in vain double it.
+    #[serde(rename = "reservation.hold_max_ms")]
     pub reserve_hold_max_ms: Millis,
     /// The part of a label's nodes that is held at once at the most; one node always may be.
+    #[serde(rename = "reservation.nodes_max")]
     pub reserve_nodes_max: f64,
     /// Taking containers back.
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
+    #[serde(rename = "slots")]
     pub slots_per_node: Option<[u32; POOLS]>,
     /// How many decisions are kept of each job for explanations; 0 for none.
+    #[serde(rename = "explain.entries")]
     pub explain_entries: usize,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
+    #[serde(rename = "testing.faults")]
     pub faults: bool,
     /// Other choices than ours. For experiments only.
+    #[serde(rename = "testing.choices")]
     pub choices: Choices,
     /// What the wall clock showed when the engine's clock was 0; see `Setup::epoch_ms`.
+    #[serde(skip)]
     pub epoch_ms: Millis,
     /// How many jobs a user without their own limit may run at once (`userMaxJobsDefault` of the
     /// allocations file).
+    #[serde(rename = "userMaxJobsDefault")]
     pub user_max_jobs: Option<u32>,
     /// The limits of users who have their own (`<user>` of the allocations file, FS-8).
+    #[serde(rename = "user")]
     pub user_limits: BTreeMap<UserId, u32>,
     /// Limits and weights of users.
     pub users: Users,
     /// The labels that queues name, by the host's number.
+    #[serde(skip)]
     pub labels: BTreeMap<PartitionId, String>,
+    #[serde(skip)]
     policies_take_back: bool,
     /// The sections of policies, for them to read.
+    #[serde(flatten)]
     own: BTreeMap<&'static str, Value>,
 }
 

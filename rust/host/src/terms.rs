@@ -105,15 +105,21 @@ mod tests {
         assert_eq!(granted(Some(7), json!({"max_priority": 5})), 5);
         assert_eq!(granted(Some(12), json!({"max_priority": 50})), 9);
         assert_eq!(granted(Some(-3), json!({"max_priority": 5})), -3);
-        assert_eq!(granted(Some(-3), json!({"max_priority": 0})), 0, "none count");
+        assert_eq!(
+            granted(Some(-3), json!({"max_priority": 0})),
+            0,
+            "none count"
+        );
     }
 
     #[test]
     fn where_priorities_do_not_count_a_change_is_refused_and_a_stored_one_is_0() {
         let granted = |purpose: &str, most: i64| {
             let queue = json!({ "max_priority": most });
-            priority(&terms(json!({"purpose": purpose, "requested": 7, "most": 9,
-                "name": "root.a", "queue": queue})))
+            priority(&terms(
+                json!({"purpose": purpose, "requested": 7, "most": 9,
+                "name": "root.a", "queue": queue}),
+            ))
         };
         let refusal = granted("update", 0);
         let refusal = refusal.as_str().expect("a refusal");

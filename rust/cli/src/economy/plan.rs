@@ -107,7 +107,10 @@ pub(super) fn shown(plan: &Value) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = list(&plan["queues"]).iter().map(row).collect();
-    let mut text = clean(&format!("{policy}; {taken}\n"));
+    let mut text = clean(&format!("{policy}; {taken}")) + "\n";
+    for change in list(&plan["settings"]) {
+        text.push_str(&line("", change));
+    }
     if rows.is_empty() {
         text.push_str("no queue changes\n");
         return text;
@@ -116,7 +119,19 @@ pub(super) fn shown(plan: &Value) -> String {
         "queue", "change", "jobs", "share MB", "weight", "min MB", "max MB", "max jobs", "back",
     ];
     text.push_str(&table(&heading, &rows));
+    for queue in list(&plan["queues"]) {
+        for change in list(&queue["changes"]) {
+            text.push_str(&line(&format!("{} ", said(&queue["path"])), change));
+        }
+    }
     text
+}
+
+/// One changed key, before and after, and what that does.
+fn line(of: &str, change: &Value) -> String {
+    let (key, effect) = (said(&change["key"]), said(&change["effect"]));
+    let (before, after) = (&change["before"], &change["after"]);
+    clean(&format!("{of}{key}: {before} > {after}: {effect}")) + "\n"
 }
 
 /// One value if it is the same before and after, else both.

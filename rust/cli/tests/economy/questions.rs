@@ -364,6 +364,11 @@ fn a_plan_says_what_changes_and_changes_nothing() {
     let first = said.lines().next().expect("a line");
     assert!(first.contains("from dynamic-priority/"), "{said}");
     assert!(first.contains("to single/fifo/"), "{said}");
+    assert!(!first.contains('\\'), "no escapes: {first}");
+    assert!(
+        said.contains("\nroot.alice weight: 1.0 > 3.0: counts for grants"),
+        "{said}"
+    );
     let bob = words(&said, "root.bob");
     assert_eq!(bob[1..3], ["drains", "1"], "{said}");
     let json = site.json("root", &["plan", &file]);

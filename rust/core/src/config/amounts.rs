@@ -4,6 +4,7 @@
 
 use super::{ConfigError, Section, WHOLE_MAX, unknown};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 /// Larger percentages are typing errors.
@@ -66,6 +67,39 @@ impl Amounts {
         }
         Ok(amounts)
     }
+}
+
+/// The key of a serialized vector, for readers who know the names of its types.
+pub(crate) const TYPES: &str = "types";
+
+/// As the text or number that the configuration has for it.
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Amount::Whole(i64::MAX) => serializer.serialize_none(),
+            Amount::Whole(whole) => serializer.serialize_i64(*whole),
+            Amount::OfCluster(part) => serializer.collect_str(&format_args!("{}%", part * 100.0)),
+            Amount::OfParent(part) => {
+                serializer.collect_str(&format_args!("{}% {OF_PARENT}", part * 100.0))
+            }
+        }
+    }
+}
+
+impl Serialize for Amounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(TYPES, &self.0)?;
+        map.end()
+    }
+}
+
+/// Serializes a vector like a limit.
+pub(super) fn of_resource<S: Serializer>(
+    resource: &Option<Resource>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    resource.map(Amounts::from).serialize(serializer)
 }
 
 impl From<Resource> for Amounts {

@@ -2,9 +2,10 @@
 //! engine can afford. Clusters have none of these keys; `./x papers` varies them, one at a time.
 
 use super::{ConfigError, Section};
+use serde::Serialize;
 
 /// Other choices than ours; none by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Choices {
     /// Waits of a user who is passed over, for wanted racks and then for data, as parts of
     /// `relaxed_ms` (SW-26).

@@ -2,10 +2,11 @@
 
 use super::{ConfigError, Section};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use serde::Serialize;
 
 /// The most that one heartbeat grants on its node. No limit unless configured: the node's whole
 /// room.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HeartbeatLimits {
     /// How many containers.
     pub containers_max: u32,
@@ -13,6 +14,7 @@ pub struct HeartbeatLimits {
     /// none.
     pub off_switch_max: u32,
     /// The part of the free room at its beginning that grants may use.
+    #[serde(rename = "node_part_max")]
     pub part: f64,
     /// Whether the grant that reaches the part is the last (`heartbeat_fill`). Else the one that
     /// exceeds it is, as in YARN's Fair Scheduler.

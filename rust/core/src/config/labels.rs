@@ -4,6 +4,7 @@
 use super::amounts::{Amounts, read_am_share, read_amounts};
 use super::{ConfigError, Section};
 use crate::words::ids::PartitionId;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ANY: &str = "*";
 
 /// Guarantee and limits of a queue on the nodes of one label. Parts are of these nodes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LabelShare {
     /// Its weight against its siblings; none: that of the queue.
     pub weight: Option<f64>,
@@ -24,13 +25,16 @@ pub struct LabelShare {
 }
 
 /// The settings of a queue for node labels.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Labels {
     /// Its share of the nodes of single labels.
+    #[serde(rename = "labels")]
     pub each: BTreeMap<String, LabelShare>,
     /// The labels that its jobs may ask for. None: as the queue above says; root has all.
+    #[serde(rename = "accessible_labels")]
     pub accessible: Option<Accessible>,
     /// The label of asks that name none. If unset, see `Queues::default_label`.
+    #[serde(rename = "default_label")]
     pub default: Option<String>,
 }
 
@@ -42,12 +46,18 @@ impl Labels {
 }
 
 /// Labels that a queue may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Accessible {
     /// Every label.
+    #[serde(serialize_with = "all_labels")]
     All,
     /// These.
     Only(BTreeSet<String>),
+}
+
+fn all_labels<S: serde::Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(ANY)
 }
 
 impl Accessible {

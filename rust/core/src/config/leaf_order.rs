@@ -2,9 +2,11 @@
 //! a queue, and of `queue_defaults`.
 
 use super::{ConfigError, Section};
+use serde::Serialize;
 
 /// How applications of a leaf are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum By {
     /// The larger priority first, then the earlier submission.
     Fifo,
@@ -27,9 +29,10 @@ impl By {
 }
 
 /// The order of the applications of a leaf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeafOrder {
     /// What is compared.
+    #[serde(rename = "order")]
     pub by: By,
     /// Whether applications weigh log2(1 + demand in MB) instead of 1. No effect on `fifo`.
     pub size_weight: bool,

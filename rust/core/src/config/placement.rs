@@ -3,9 +3,10 @@
 
 use super::queues::check_queue_path;
 use super::{ConfigError, Section, unknown};
+use serde::Serialize;
 
 /// One rule. The first that finds a queue decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlacementRule {
     /// How it finds the name of a queue.
     pub source: Source,
@@ -20,7 +21,8 @@ pub struct PlacementRule {
 }
 
 /// How a rule finds the name of a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The queue that the submission names; `default` counts as none.
     Specified,
@@ -54,7 +56,8 @@ pub enum Source {
 pub type Parent = Option<Box<PlacementRule>>;
 
 /// How a rule reads names of queues, and the queues that it finds without `create`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Names {
     /// Paths, and ends of the path of one leaf. Finds every leaf.
     Endings,
@@ -66,7 +69,8 @@ pub enum Names {
 }
 
 /// The submissions that a rule is for. A text may have variables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Matches {
     /// All.
     All,
@@ -79,7 +83,8 @@ pub enum Matches {
 }
 
 /// What happens if the queue of a rule cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fallback {
     /// The next rule is tried.
     Skip,

@@ -1,6 +1,6 @@
 //! The configuration of queues: weights, limits, access. Reads one entry of `queues` at a time.
 
-use super::amounts::{Amount, Amounts, read_am_share, read_amounts};
+use super::amounts::{Amount, Amounts, of_resource, read_am_share, read_amounts};
 use super::labels::{self, Labels};
 use super::leaf_order::{By, LeafOrder};
 use super::users::{Admission, read_admission, read_priority, read_weights};
@@ -8,10 +8,12 @@ use super::{ConfigError, Section, WHOLE_MAX, read_resource};
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
 use crate::words::resource::Resource;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How the children of a queue are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compare {
     /// By usage of memory per weight, as YARN's Fair Scheduler does under `fair`.
     Memory,
@@ -47,7 +49,7 @@ const COMPARES: &[(&str, Compare)] = &[
 
 /// How long a queue waits below its share before containers are taken back for it. `None`: as the
 /// queue above says; above the root, as section `preemption` says.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Patience {
     /// How long it may stay below its minimum share.
     pub min_share_timeout_ms: Option<Millis>,
@@ -69,7 +71,7 @@ impl Patience {
 }
 
 /// Limits and weight of one queue.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueConfig {
     /// Full path, `root.` included.
     pub path: String,
@@ -88,6 +90,7 @@ pub struct QueueConfig {
     /// The same for queues that submissions make there for others below them.
     pub new_parent: Option<Box<QueueConfig>>,
     /// The largest container. None: as the queue above says.
+    #[serde(serialize_with = "of_resource")]
     pub max_container: Option<Resource>,
     /// Whether it is never a leaf, even without queues below it.
     pub parent: bool,
@@ -105,14 +108,18 @@ pub struct QueueConfig {
     /// How many jobs may run at once; the rest wait.
     pub max_running_jobs: Option<u32>,
     /// How its jobs stand under order `by-queue`.
+    #[serde(flatten)]
     pub leaf_order: LeafOrder,
     /// How much of the fair share ApplicationMasters may take, 0 to 1; -1 for no limit.
     pub max_am_share: f64,
     /// Dynamic Priority: credits with which the queue's account opens.
+    #[serde(serialize_with = "credits")]
     pub budget: Credits,
     /// Dynamic Priority: the rate with which it opens, per slot and allocation interval.
+    #[serde(serialize_with = "credits")]
     pub spending_rate: Credits,
     /// Dynamic Priority: credits per hour that it is given.
+    #[serde(serialize_with = "credits")]
     pub income: Credits,
     /// Whether containers of applications other than MapReduce may be taken back, in this queue
     /// and below it. None: as the queue above says; the root's default is that they may.
@@ -124,19 +131,23 @@ pub struct QueueConfig {
     /// a queue above that says no is not overruled.
     pub preempt_inside: bool,
     /// When containers are taken back for it.
+    #[serde(rename = "preemption")]
     pub patience: Patience,
     /// Who may submit, in Hadoop's ACL syntax.
     pub acl_submit: String,
     /// Who may administer, in Hadoop's ACL syntax.
     pub acl_admin: String,
     /// Which jobs it takes, and what users may have of it.
+    #[serde(flatten)]
     pub admission: Admission,
     /// Weights of users in it and below it, which override the users' own.
     pub user_weights: BTreeMap<String, f32>,
     /// Its guarantees and limits by node label.
+    #[serde(flatten)]
     pub labels: Labels,
     /// Whether only the allocations file names it. A pool that vanishes from there then counts as
     /// never configured, not as one that is being removed (FS-4).
+    #[serde(skip)]
     pub only_allocated: bool,
 }
 
@@ -182,7 +193,7 @@ impl QueueConfig {
 }
 
 /// Queues that submissions make.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DynamicQueues {
     /// How long one may be empty before it is removed.
     pub expire_ms: Millis,
@@ -217,7 +228,7 @@ pub(super) fn read_dynamic_queues(root: &mut Section<'_>) -> Result<DynamicQueue
 }
 
 /// Values for every queue that sets none, configured or made by a submission.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueDefaults {
     /// How many jobs may run in it or below it.
     pub max_running_jobs: Option<u32>,
@@ -228,6 +239,7 @@ pub struct QueueDefaults {
     /// How its children are compared.
     pub compare: Option<Compare>,
     /// How its jobs stand under order `by-queue`.
+    #[serde(flatten)]
     pub leaf_order: LeafOrder,
     /// The highest priority of a job, where no queue above it sets one.
     pub max_priority: Option<i32>,
@@ -434,6 +446,10 @@ fn check_order(
         }
     }
     Ok(())
+}
+
+fn credits<S: Serializer>(credits: &Credits, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(credits.to_number())
 }
 
 /// An amount of credits; none is 0.

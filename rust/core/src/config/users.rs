@@ -4,11 +4,13 @@
 use super::reader::number;
 use super::{ConfigError, Section, WHOLE_MAX};
 use crate::words::ids::UserId;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A queue admits submissions while its state and that of every queue above is `Running`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// It takes jobs.
     #[default]
@@ -34,7 +36,7 @@ impl State {
 }
 
 /// Which jobs a queue takes, how many, and what one user may have of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Admission {
     /// Whether it takes jobs, if that is written.
     pub state: Option<State>,
@@ -53,6 +55,7 @@ pub struct Admission {
     /// How many jobs of one user may run at once in it or below it.
     pub max_running_jobs_per_user: Option<u32>,
     /// Limits of what one user's jobs use in a leaf; none unless a key of theirs is set.
+    #[serde(flatten)]
     pub user_limit: Option<UserLimit>,
     /// The priority of a job without one.
     pub default_priority: Option<i32>,
@@ -65,28 +68,33 @@ pub struct Admission {
 }
 
 /// A user's part of a leaf, as the stock Capacity Scheduler has it. Its numbers have 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct UserLimit {
     /// The least part that a user is held to, in percent, however many users there are.
+    #[serde(rename = "user_limit_percent")]
     pub percent: f32,
     /// The most that one user may use, as a multiple of the leaf's guarantee (`Terms::guaranteed`);
     /// none for up to its maximum.
+    #[serde(rename = "user_limit_factor")]
     pub factor: Option<f32>,
 }
 
 /// `users` of the configuration.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Users {
     /// How many jobs a user without their own limit may run at once.
     pub max_running_jobs: Option<u32>,
     /// Users who have their own settings, by the host's number.
+    #[serde(skip)]
     pub each: BTreeMap<UserId, OneUser>,
+    #[serde(rename = "each")]
     named: BTreeMap<String, OneUser>,
+    #[serde(skip)]
     names: BTreeMap<UserId, String>,
 }
 
 /// The settings of one user.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OneUser {
     /// How many jobs may run at once; none for the default of all users.
     pub max_running_jobs: Option<u32>,

@@ -1,14 +1,18 @@
 //! Tries another configuration: an engine of its own gets the same jobs and containers, then the
 //! configuration, and goes on for a while. Its decisions go nowhere.
 
+mod changes;
+
 use super::control::{RequestError, refused};
 use super::{Engine, TICK_MS};
-use crate::model::job::Authority;
+use crate::config::{Config, QueueConfig, State};
+use crate::model::job::{Authority, Job};
 use crate::model::queue::Queue;
 use crate::setup::Setup;
 use crate::words::event::{ContainerFacts, Decision, Event, JobFacts};
 use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::resource::Resource;
+use changes::{Counts, differences, in_queue, of_all};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +61,9 @@ struct Row {
     limits: [Value; 4],
     jobs: u32,
     draining: bool,
+    state: State,
+    stays_stopped: bool,
+    config: QueueConfig,
 }
 
 impl Engine {
@@ -144,6 +151,78 @@ impl Engine {
             .collect()
     }
 
+    /// A queue before and after the change; none if nothing differs.
+    fn changed_row(
+        &self,
+        path: &str,
+        (old, new): (Option<&Row>, Option<&Row>),
+        counts: Counts,
+    ) -> Option<Value> {
+        let mut changes = Vec::new();
+        if let (Some(old), Some(new)) = (old, new) {
+            if old.state != new.state {
+                let [before, after] = [old, new].map(|row| json!(row.state.name()));
+                changes.push(("state".to_string(), before, after));
+            }
+            if old.config != new.config {
+                let differ = differences(&self.setup.resource_types, &old.config, &new.config);
+                let state_known = changes.len();
+                let more = |one: &(String, Value, Value)| state_known == 0 || one.0 != "state";
+                changes.extend(differ.into_iter().filter(more));
+            }
+            let same = old.fair_share == new.fair_share
+                && old.limits == new.limits
+                && old.draining == new.draining;
+            if same && changes.is_empty() && counts.taken == 0 {
+                return None;
+            }
+        }
+        let stays = new.is_some_and(|row| row.stays_stopped);
+        let changes = changes.into_iter().map(|one| in_queue(one, stays, &counts));
+        Some(json!({
+            "path": path,
+            "change": change(old, new),
+            "changes": changes.collect::<Vec<_>>(),
+            "jobs": old.or(new).map_or(0, |row| row.jobs),
+            "running": counts.running,
+            "waiting": counts.waiting,
+            "fair_share": pair(old, new, |row| self.amounts(&row.fair_share)),
+            "weight": pair(old, new, |row| row.limits[0].clone()),
+            "min_share": pair(old, new, |row| row.limits[1].clone()),
+            "max_share": pair(old, new, |row| row.limits[2].clone()),
+            "max_running_jobs": pair(old, new, |row| row.limits[3].clone()),
+            "taken_back": counts.taken,
+        }))
+    }
+
+    /// The jobs that a limit keeps from starting.
+    fn held(&self) -> BTreeSet<JobId> {
+        let held = |job: &&Job| !job.runnable || job.master_held;
+        let jobs = self.cluster.jobs().filter(held);
+        jobs.map(|job| job.facts.job).collect()
+    }
+
+    /// The path of a job's queue.
+    fn path_of(&self, id: JobId) -> &str {
+        let queue = self.cluster.job(id).map(|job| job.facts.queue);
+        let queue = queue.and_then(|queue| self.cluster.queues.get(queue));
+        queue.map_or("", |queue| &queue.config.path)
+    }
+
+    /// How many jobs run and wait in each queue and below it.
+    fn counts(&self) -> BTreeMap<&str, Counts> {
+        let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
+        for job in self.cluster.jobs() {
+            let runs = !job.containers.is_empty();
+            for queue in self.cluster.queues.path_up(job.facts.queue) {
+                let of = counts.entry(&queue.config.path).or_default();
+                of.running += u32::from(runs);
+                of.waiting += u32::from(!runs);
+            }
+        }
+        counts
+    }
+
     /// The queues by path.
     fn rows(&mut self) -> BTreeMap<String, Row> {
         self.entitle();
@@ -157,6 +236,9 @@ impl Engine {
             ],
             jobs: queue.jobs,
             draining: queue.draining,
+            state: self.cluster.queues.state(queue.id),
+            stays_stopped: queue.stays_stopped(),
+            config: queue.config.clone(),
         };
         let queues = self.cluster.queues.iter();
         queues
@@ -172,52 +254,41 @@ impl Draft {
     /// # Errors
     /// What is wrong with the configuration, as a reload would say it.
     pub fn work_out(self) -> Result<Value, RequestError> {
-        let before_stages = self.setup.config.composition.clone();
         let mut engine = self.copy()?;
-        let before = engine.rows();
+        let (before, held) = (engine.rows(), engine.held());
+        let config_before = engine.setup.config.clone();
         engine.request(self.now, &self.reload)?;
         let after = engine.rows();
+        let still_held = engine.held();
         let taken = look_ahead(&mut engine, self.now);
-        let composition = &engine.setup.config.composition;
-        let mut by_queue: BTreeMap<&str, u32> = BTreeMap::new();
-        for (job, _) in &taken {
-            let queue = engine.cluster.job(*job).map(|job| job.facts.queue);
-            let queue = queue.and_then(|queue| engine.cluster.queues.get(queue));
-            *by_queue
-                .entry(queue.map_or("", |queue| &queue.config.path))
-                .or_insert(0) += 1;
+        let mut counts = engine.counts();
+        for id in held.difference(&still_held) {
+            let path = engine.path_of(*id);
+            counts.entry(path).or_default().may_start += 1;
         }
-        let changed = |path: &&String| {
-            let (old, new) = (before.get(*path), after.get(*path));
-            let differs = match (old, new) {
-                (Some(old), Some(new)) => {
-                    old.fair_share != new.fair_share
-                        || old.limits != new.limits
-                        || old.draining != new.draining
-                }
-                _ => true,
-            };
-            differs || by_queue.contains_key(path.as_str())
-        };
+        for (job, _) in &taken {
+            counts.entry(engine.path_of(*job)).or_default().taken += 1;
+        }
         let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        let queues = paths.iter().filter(|path| changed(path)).map(|path| {
-            let (old, new) = (before.get(*path), after.get(*path));
-            json!({
-                "path": path,
-                "change": change(old, new),
-                "jobs": old.or(new).map_or(0, |row| row.jobs),
-                "fair_share": pair(old, new, |row| engine.amounts(&row.fair_share)),
-                "weight": pair(old, new, |row| row.limits[0].clone()),
-                "min_share": pair(old, new, |row| row.limits[1].clone()),
-                "max_share": pair(old, new, |row| row.limits[2].clone()),
-                "max_running_jobs": pair(old, new, |row| row.limits[3].clone()),
-                "taken_back": by_queue.get(path.as_str()).copied().unwrap_or(0),
-            })
-        });
+        let row = |path: &&String| {
+            let pair = (before.get(*path), after.get(*path));
+            let counts = counts.get(path.as_str()).copied().unwrap_or_default();
+            engine.changed_row(path, pair, counts)
+        };
+        let stages = |config: &Config| {
+            let of = &config.composition;
+            json!([of.share, of.order, of.place])
+        };
+        let config = &engine.setup.config;
+        let mut all = counts.get("root").copied().unwrap_or_default();
+        all.may_start = counts.values().map(|of| of.may_start).sum();
+        all.taken = taken.len() as u32;
         Ok(json!({
-            "before": [before_stages.share, before_stages.order, before_stages.place],
-            "after": [composition.share, composition.order, composition.place],
-            "queues": queues.collect::<Vec<_>>(),
+            "before": stages(&config_before),
+            "after": stages(config),
+            "settings": differences(&engine.setup.resource_types, &config_before, config)
+                .into_iter().map(|one| of_all(one, &all)).collect::<Vec<_>>(),
+            "queues": paths.iter().filter_map(row).collect::<Vec<_>>(),
             "taken_back": taken.len(),
             "ahead_ms": AHEAD_MS,
         }))

@@ -3,6 +3,7 @@
 use crate::common::Host;
 use crate::common::market::{Market, evicted};
 use heddle_core::catalogue::PRESETS;
+use heddle_core::config::{Admission, QueueConfig, UserLimit};
 use serde_json::{Value, json};
 
 /// Two busy queues of equal weight, and 16 containers.
@@ -156,4 +157,244 @@ fn a_job_that_has_spent_its_credits_has_spent_them_in_a_plan() {
     assert_eq!(plan["taken_back"], 2);
     assert_eq!(row(&plan, "root.a")["taken_back"], 2);
     assert_eq!(taken_by_reload(&mut bids.host, &config, &plan), 2);
+}
+
+/// Keys of a queue, each with a value that is not its default.
+fn keys_of_a_queue() -> Vec<(&'static str, Value)> {
+    let amounts = || json!({"memory-mb": 1_024, "vcores": 1});
+    vec![
+        ("weight", json!(2.5)),
+        ("min_share", amounts()),
+        ("max_share", json!("50%")),
+        ("max_child_share", amounts()),
+        ("new_leaf", json!({"max_jobs": 3})),
+        ("new_parent", json!({"max_jobs": 3})),
+        ("max_container", amounts()),
+        ("parent", json!(true)),
+        ("compare", json!("dominant")),
+        ("priority", json!(2)),
+        ("min_maps", json!(1)),
+        ("min_reduces", json!(1)),
+        ("max_tasks_per_job", json!(7)),
+        ("max_running_jobs", json!(5)),
+        ("order", json!("fifo")),
+        ("size_weight", json!(true)),
+        ("max_am_share", json!(0.25)),
+        ("budget", json!(10)),
+        ("spending_rate", json!(1)),
+        ("income", json!(1)),
+        ("preempt_opaque", json!(false)),
+        ("preempt_from", json!(false)),
+        ("preempt_inside", json!(false)),
+        (
+            "preemption",
+            json!({"min_share_timeout_ms": 9, "fair_share_timeout_ms": 9,
+                              "fair_share_threshold": 0.3}),
+        ),
+        ("acl_submit", json!("alice")),
+        ("acl_admin", json!("alice")),
+        ("state", json!("stopped")),
+        ("max_jobs", json!(9)),
+        ("max_jobs_by_share", json!(9)),
+        ("dynamic_depth", json!(1)),
+        ("mapped_only", json!(true)),
+        ("max_children", json!(3)),
+        ("max_running_jobs_per_user", json!(1)),
+        ("user_limit_percent", json!(50)),
+        ("user_limit_factor", json!(2)),
+        ("default_priority", json!(1)),
+        ("max_priority", json!(5)),
+        ("lifetime_s", json!(60)),
+        ("max_lifetime_s", json!(600)),
+        ("user_weights", json!({"alice": 2})),
+        ("labels", json!({"gpu": {"max_share": "50%"}})),
+        ("accessible_labels", json!(["gpu"])),
+        ("default_label", json!("gpu")),
+    ]
+}
+
+fn changes<'p>(row: &'p Value) -> Vec<(&'p str, &'p str)> {
+    let texts = |change: &'p Value| {
+        let text = |key: &str| change[key].as_str().expect("a text");
+        (text("key"), text("effect"))
+    };
+    row.as_array().expect("a list").iter().map(texts).collect()
+}
+
+#[test]
+fn every_key_of_a_queue_that_changes_has_a_row() {
+    let mut host = busy("fair");
+    let in_force = json!({"policy": "fair", "heartbeat_fill": 1.0,
+                          "queues": [{"path": "root.a"}, {"path": "root.b"}]});
+    for (key, value) in keys_of_a_queue() {
+        let mut config = in_force.clone();
+        config["queues"][0][key] = value;
+        let plan = plan(&mut host, &config);
+        let row = row(&plan, "root.a");
+        let found = changes(&row["changes"]);
+        let names = |(name, _): &(&str, &str)| name.split('.').next() == Some(key);
+        assert!(found.iter().any(names), "{key}: {row}");
+    }
+    // A key that is not in the list above is serialized all the same.
+    let queue = QueueConfig {
+        admission: Admission {
+            user_limit: Some(UserLimit {
+                percent: 1.0,
+                factor: None,
+            }),
+            ..Admission::default()
+        },
+        ..QueueConfig::new("root.a")
+    };
+    let known: Vec<&str> = keys_of_a_queue().into_iter().map(|(key, _)| key).collect();
+    let serialized = serde_json::to_value(queue).expect("a configuration");
+    for key in serialized
+        .as_object()
+        .expect("keys")
+        .keys()
+        .filter(|key| *key != "path")
+    {
+        assert!(known.contains(&key.as_str()), "{key} needs a value above");
+    }
+}
+
+/// Sections and keys of all queues, each with a value that is not its default.
+#[test]
+fn every_setting_of_all_queues_that_changes_has_a_row() {
+    let settings = [
+        ("policy.share", json!({"policy": "fifo"})),
+        ("share.dominant", json!({"share": {"dominant": true}})),
+        ("share.memory_only", json!({"share": {"memory_only": true}})),
+        (
+            "queue_defaults.max_priority",
+            json!({"queue_defaults": {"max_priority": 4}}),
+        ),
+        ("placement", json!({"placement": [{"rule": "reject"}]})),
+        ("reload", json!({"reload": "refuse"})),
+        (
+            "dynamic_queues.expire_ms",
+            json!({"dynamic_queues": {"expire_ms": 5_000}}),
+        ),
+        (
+            "heartbeat.containers_max",
+            json!({"heartbeat": {"containers_max": 3}}),
+        ),
+        (
+            "reservation.after_ms",
+            json!({"reservation": {"after_ms": 1}}),
+        ),
+        (
+            "reservation.hold_ms",
+            json!({"reservation": {"hold_ms": 1}}),
+        ),
+        (
+            "reservation.hold_max_ms",
+            json!({"reservation": {"hold_max_ms": 9_999_999}}),
+        ),
+        (
+            "reservation.nodes_max",
+            json!({"reservation": {"nodes_max": 0.5}}),
+        ),
+        (
+            "preemption.enabled",
+            json!({"preemption": {"enabled": true}}),
+        ),
+        (
+            "slots",
+            json!({"slots": {"map_per_node": 2, "reduce_per_node": 1}}),
+        ),
+        ("explain.entries", json!({"explain": {"entries": 3}})),
+        ("testing.faults", json!({"testing": {"faults": true}})),
+        (
+            "testing.choices.equal_utility",
+            json!({"testing": {"choices": {"equal_utility": true}}}),
+        ),
+        (
+            "users.max_running_jobs",
+            json!({"users": {"max_running_jobs": 3}}),
+        ),
+        (
+            "users.each",
+            json!({"users": {"each": {"alice": {"weight": 2}}}}),
+        ),
+        ("hfsp", json!({"hfsp": {"samples": 3}})),
+    ];
+    let mut host = busy("fair");
+    for (key, changed) in settings {
+        let mut config = json!({"policy": "fair", "queues": [{"path": "root.a"},
+                                                             {"path": "root.b"}]});
+        if !key.starts_with("heartbeat") {
+            config["heartbeat_fill"] = json!(1.0);
+        }
+        for (name, value) in changed.as_object().expect("keys") {
+            config[name] = value.clone();
+        }
+        let plan = plan(&mut host, &config);
+        let found = changes(&plan["settings"]);
+        assert!(
+            found.iter().any(|(name, _)| name.starts_with(key)),
+            "{key}: {found:?}"
+        );
+    }
+}
+
+/// Two jobs of `a` run, one waits behind `max_running_jobs`.
+#[test]
+fn a_change_says_what_it_does_to_the_jobs_that_run_and_wait() {
+    let config = |keys: Value| {
+        let mut queue = json!({"path": "root.a", "max_running_jobs": 2, "max_am_share": 1.0});
+        for (key, value) in keys.as_object().expect("keys") {
+            queue[key] = value.clone();
+        }
+        json!({"policy": "fair", "heartbeat_fill": 1.0, "queues": [queue]})
+    };
+    let mut host = Host::new(config(json!({})));
+    host.node(0, 8_192, 8);
+    for job in 1..=3 {
+        let queue = host.queue("a", None);
+        host.job(job, queue);
+        host.ask(job, 0, 2, 1_024);
+    }
+    host.tick();
+    host.beat_all();
+    let mut effect = |keys: Value| {
+        let plan = plan(&mut host, &config(keys));
+        let row = row(&plan, "root.a").clone();
+        let [(_, effect)] = changes(&row["changes"])[..] else {
+            panic!("{row}");
+        };
+        effect.to_string()
+    };
+    let stopped = effect(json!({"state": "stopped"}));
+    assert!(
+        stopped.contains("the 2 that run and the 1 that wait go on"),
+        "{stopped}"
+    );
+    let more = effect(json!({"max_running_jobs": 3}));
+    assert!(
+        more.starts_with("1 of the 1 jobs that wait may start"),
+        "{more}"
+    );
+    let fewer = effect(json!({"max_running_jobs": 1}));
+    assert!(
+        fewer.starts_with("0 of the 1") && fewer.ends_with("the 2 that run go on"),
+        "{fewer}"
+    );
+    let rights = effect(json!({"acl_submit": "alice"}));
+    assert!(rights.contains("submissions from then on"), "{rights}");
+}
+
+/// The state that is taken out of a file under the rules of the stock Capacity Scheduler.
+#[test]
+fn a_queue_whose_state_is_taken_out_stays_stopped_and_a_plan_says_so() {
+    let config = |state: Value| {
+        json!({"policy": "fair", "reload": "refuse", "heartbeat_fill": 1.0,
+               "queues": [{"path": "root.a", "state": state}, {"path": "root.b"}]})
+    };
+    let mut host = Host::new(config(json!("stopped")));
+    host.node(0, 4_096, 4);
+    let plan = plan(&mut host, &config(Value::Null));
+    let found = changes(&row(&plan, "root.a")["changes"]);
+    assert_eq!(found[0].0, "state");
+    assert!(found[0].1.contains("stays stopped"), "{found:?}");
 }

@@ -231,10 +231,15 @@ struct AclState {
     unusable: Option<String>,
 }
 
+/// The sections of `heddle.json` that only a start reads.
+const AT_START: [&str; 2] = ["api", "store"];
+
 /// The state behind the answers, except for the engine. One per active ResourceManager.
 #[derive(Debug)]
 pub struct Api {
     settings: Settings,
+    /// The sections of `AT_START`, as they were then.
+    at_start: [Value; 2],
     started_ms: u64,
     gate: Mutex<Gate>,
     /// Locked for as long as a disk takes, and only by `poll`.
@@ -263,10 +268,24 @@ impl Api {
             history: Mutex::new(History::new(settings.history_intervals)),
             usage: Mutex::default(),
             settings,
+            at_start: Default::default(),
             started_ms,
         };
         api.poll(0);
         Ok(api)
+    }
+
+    /// Notes the sections of `heddle.json` that only a start reads.
+    pub(crate) fn started_with(mut self, heddle_json: &Value) -> Api {
+        self.at_start = AT_START.map(|section| heddle_json[section].clone());
+        self
+    }
+
+    /// The sections of a `heddle.json` that differ from those which the start has read.
+    pub(crate) fn awaiting_start(&self, heddle_json: &Value) -> Vec<&'static str> {
+        let sections = AT_START.iter().zip(&self.at_start);
+        let differ = sections.filter(|(section, before)| heddle_json[**section] != **before);
+        differ.map(|(section, _)| *section).collect()
     }
 
     /// Reads the ACL file again if it changed. A host calls it about once a second, never on the

@@ -124,8 +124,9 @@ impl Service {
     /// # Errors
     /// Which setting is wrong, what was expected and what to do.
     pub fn new(settings: &Value) -> Result<Service, String> {
+        let heddle_json = settings;
         let settings = Settings::read(settings)?;
-        let api = Api::new(&settings.api, settings.started_ms)?;
+        let api = Api::new(&settings.api, settings.started_ms)?.started_with(heddle_json);
         let while_down = settings.store.as_ref().map(|stores| stores.while_down);
         let (mut write, mut read, mut drawer) = (None, None, None);
         if let Some(stores) = settings.store {

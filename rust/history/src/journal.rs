@@ -289,7 +289,13 @@ impl Replay {
     }
 
     fn submitted(&mut self, facts: &JobFacts) {
-        let queue = self.queues.get(&u64::from(facts.queue.0)).cloned();
+        // Most submissions to a queue that exists leave no request.
+        let own = self.engine.cluster().queues.get(facts.queue);
+        let own = own.filter(|_| !self.is_foreign);
+        let queue = match own {
+            Some(queue) => Some(queue.config.path.clone()),
+            None => self.queues.get(&u64::from(facts.queue.0)).cloned(),
+        };
         let job = Job {
             queue: Some(queue.unwrap_or_else(|| format!("queue-{}", facts.queue.0))),
             priority: facts.priority,

@@ -1,7 +1,7 @@
 //! `heddle apply` and `heddle rollback`: change the configuration in force of a ResourceManager,
 //! and its heddle.json. Both show the plan first and ask.
 
-use super::plan::{parsed, read, shown};
+use super::plan::{after_start, parsed, read, shown};
 use crate::failure::Failure;
 use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, print, said};
@@ -104,8 +104,13 @@ impl Sure {
             return print(&answer.shown());
         }
         let file = clean(&said(&answer.json["file"]));
+        let later = after_start(&answer.json).map_or(String::new(), |sections| {
+            format!(
+                " except {sections}, which changes at the next start of the ResourceManager only"
+            )
+        });
         print(&format!(
-            "in force, and kept as {file}; `heddle rollback` brings the one before back\n\
+            "in force{later}, and kept as {file}; `heddle rollback` brings the one before back\n\
              Copy the file to the other ResourceManagers: the one that becomes active reads \
              its own.\n"
         ))

@@ -108,6 +108,11 @@ pub(super) fn shown(plan: &Value) -> String {
     };
     let rows: Vec<Vec<String>> = list(&plan["queues"]).iter().map(row).collect();
     let mut text = clean(&format!("{policy}; {taken}")) + "\n";
+    if let Some(sections) = after_start(plan) {
+        text.push_str(&format!(
+            "{sections} changes at the next start of the ResourceManager only\n"
+        ));
+    }
     for change in list(&plan["settings"]) {
         text.push_str(&line("", change));
     }
@@ -125,6 +130,15 @@ pub(super) fn shown(plan: &Value) -> String {
         }
     }
     text
+}
+
+/// The sections that wait for the next start, if any do.
+pub(super) fn after_start(plan: &Value) -> Option<String> {
+    let sections: Vec<String> = list(&plan["after_start"]).iter().map(said).collect();
+    let named = sections
+        .iter()
+        .map(|section| format!("`{}`", clean(section)));
+    (!sections.is_empty()).then(|| named.collect::<Vec<_>>().join(", "))
 }
 
 /// One changed key, before and after, and what that does.

@@ -152,6 +152,11 @@ fn a_configuration_is_applied_and_rolled_back() {
     assert!(refused.contains("ACCESS DENIED"), "{refused}");
     let said = site.said("root", &["apply", "--yes", &file]);
     assert!(said.contains("`heddle rollback`"), "{said}");
+    // The site started with a store and with rules for its interface.
+    assert!(
+        said.starts_with("in force except `api`, `store`, which changes at"),
+        "{said}"
+    );
     until("hfsp");
     assert_eq!(std::fs::read_to_string(&kept).expect("it is kept"), text);
     site.said("root", &["rollback", "--yes"]);

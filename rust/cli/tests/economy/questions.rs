@@ -1,7 +1,12 @@
 //! Tests the commands that ask and change nothing.
 
 use crate::site::{NODE, Site, heddle, words};
-use crate::support;
+use crate::support::client::{Answer, FrameWriter};
+use crate::support::{DECISIONS_MAX, Library, journals};
+use heddle::host::Host;
+use heddle_core::words::event::{Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
 
 #[test]
@@ -391,7 +396,7 @@ fn a_plan_says_what_changes_and_changes_nothing() {
 fn a_plan_with_a_journal_predicts_its_jobs_too() {
     let site = Site::pools();
     let journal = site.path("journal");
-    support::journals::record(&json!({"path": journal}), 11, 150);
+    journals::record(&json!({"path": journal}), 11, 150);
     let file = site.path("next.json");
     std::fs::write(&file, "{\"policy\": \"hfsp\"}").expect("a scratch folder");
     let (file, journal) = (file.display().to_string(), journal.display().to_string());
@@ -403,4 +408,79 @@ fn a_plan_with_a_journal_predicts_its_jobs_too() {
     }
     let refused = site.run("root", &["plan", &file, "--journal", "/nowhere/journal"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
+/// A day on a ResourceManager whose queues are configured: the shim finds the queue of a submission
+/// by a dry run. Nothing names the first job's user; the shim names the second's.
+fn recorded_day(site: &Site) -> String {
+    let journal = site.path("day");
+    let setup = journals::setup_with(&json!({"path": journal}));
+    let placed = json!({"op": "place", "user": "named", "user_number": 2, "queue": "root.ads",
+                        "recovering": true});
+    // Its number is the same in every engine of this configuration.
+    let mut other = Host::open(&journals::setup_with(&Value::Null)).expect("the setup is right");
+    let number = Library::request(&mut other, 0, &placed.to_string());
+    let number: Value = serde_json::from_str(&number).expect("JSON");
+    let queue = QueueId(number["queue"].as_u64().expect("a number") as u32);
+    let mut host = Host::open(&setup).expect("the setup is right");
+    let (mut writer, mut sequence) = (FrameWriter::default(), 0);
+    let mut at = |host: &mut Host, now_ms: i64, events: &[Event]| {
+        sequence += 1;
+        let frame = writer.frame(now_ms, sequence, DECISIONS_MAX, events);
+        Answer::read(&Library::step(host, frame)).expect("a whole frame");
+    };
+    let job = |number: u32, user: u32, submitted_ms: i64| {
+        Event::JobAdded(JobFacts {
+            job: JobId(number),
+            queue,
+            user: UserId(user),
+            priority: 0,
+            mapreduce: true,
+            unmanaged_am: false,
+            submitted_ms,
+        })
+    };
+    let node = NodeFacts {
+        node: NodeId(0),
+        host: PlaceId(1),
+        rack: PlaceId(2),
+        partition: PartitionId(0),
+        capacity: Resource::new(8_192, 8),
+        free: Resource::new(8_192, 8),
+        schedulable: true,
+        lends: false,
+    };
+    at(&mut host, 1_000, &[Event::NodeAdded(node)]);
+    at(&mut host, 2_000, &[job(0, 1, 2_000)]);
+    Library::request(&mut host, 3_000, &placed.to_string());
+    at(&mut host, 3_000, &[job(1, 2, 3_000)]);
+    at(
+        &mut host,
+        60_000,
+        &[Event::JobRemoved(JobId(0)), Event::JobRemoved(JobId(1))],
+    );
+    journal.display().to_string()
+}
+
+#[test]
+fn a_plan_with_a_journal_refuses_no_job_of_a_configured_queue() {
+    let site = Site::pools();
+    let journal = recorded_day(&site);
+    let file = site.path("next.json");
+    std::fs::write(&file, "{\"policy\": \"hfsp\"}").expect("a scratch folder");
+    let out = site.path("out").display().to_string();
+    let file = file.display().to_string();
+    let said = site.said("root", &["plan", &file, "--journal", &journal]);
+    let rows = said.lines().filter(|line| line.starts_with("in force  "));
+    let refused: Vec<&str> = rows
+        .filter_map(|row| row.split_whitespace().last())
+        .collect();
+    assert_eq!(refused, ["0"], "{said}");
+    let mut whatif = heddle(&["whatif", &journal, "--policies", "fifo", "--out", &out]);
+    let ran = whatif.output().expect("it starts");
+    assert!(ran.status.success(), "{ran:?}");
+    let table = std::fs::read_to_string(site.path("out/jobs.csv")).expect("the table");
+    let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split(',').collect()).collect();
+    assert_eq!(rows[1][2..4], ["user-1", "root.ads"], "{table}");
+    assert_eq!(rows[2][2..4], ["named", "root.ads"], "{table}");
 }

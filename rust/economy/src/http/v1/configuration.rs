@@ -6,6 +6,7 @@
 //! text is written first, so that a crash at any moment leaves both texts on the disk.
 
 use super::body;
+use super::server::planned;
 use crate::http::answer::{Answer, Failure, Reply, Written};
 use crate::http::exchange::Exchange;
 use heddle_core::config::parse_json;
@@ -63,8 +64,7 @@ fn write(exchange: &Exchange<'_>, text: String) -> Result<Reply, Failure> {
     };
     let config = parse_json(&text).map_err(|fault| refused(fault.to_string()))?;
     let file = place(exchange)?;
-    let plan = json!({"op": "plan", "config": config, "below": exchange.request.below});
-    let mut answer = exchange.backend.request(&plan).map_err(refused)?;
+    let mut answer = planned(exchange, config, "configuration")?;
     let (before, earlier) = (read(&file)?, earlier(&file)?);
     // Whole on the disk first: neither a crash nor a full disk may cost the text of a roll back.
     let next = stage(&file, &text, &file)?;

@@ -121,16 +121,28 @@ pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failur
     })))
 }
 
-/// `POST plan`: what the configuration in the body would change if it came into force now.
-pub(crate) fn plan(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
-    let config: Map<String, Value> = body::read(exchange.request.body, "{\"policy\": \"fair\"}")?;
+/// What a configuration would change: the engine's answer, and the sections that wait for a start.
+pub(super) fn planned(
+    exchange: &Exchange<'_>,
+    config: Value,
+    at: &'static str,
+) -> Result<Value, Failure> {
+    let after_start = exchange.api.awaiting_start(&config);
     let answer = exchange
         .backend
         .request(&json!({"op": "plan", "config": config, "below": exchange.request.below}));
-    let answer = answer.map_err(|problem| {
+    let mut answer = answer.map_err(|problem| {
         let expected = "a heddle.json that `heddle check-config` finds no fault with";
-        Failure::new(400, problem, "body", expected)
+        Failure::new(400, problem, at, expected)
     })?;
+    answer["after_start"] = json!(after_start);
+    Ok(answer)
+}
+
+/// `POST plan`: what the configuration in the body would change if it came into force now.
+pub(crate) fn plan(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let config: Map<String, Value> = body::read(exchange.request.body, "{\"policy\": \"fair\"}")?;
+    let answer = planned(exchange, Value::Object(config), "body")?;
     Ok(Reply::json(&answer))
 }
 

@@ -494,6 +494,7 @@ abstract class ClientOperations
   HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = queues.leaf(queue);
     if (known != null) {
+      queues.record(user, known);
       return known;
     }
     if (!recovering && QueueControl.queueOf(user).equals(queue)) {

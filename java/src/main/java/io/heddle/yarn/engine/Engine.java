@@ -159,6 +159,11 @@ public final class Engine {
     return up || revive();
   }
 
+  /** Returns whether what the engine is given is recorded in a journal. */
+  public boolean isRecorded() {
+    return journal != null;
+  }
+
   /** Prepares a tick as {@link #ready} does, and replaces an engine whose recording is full. */
   public void readyToTick() {
     if (up && journal != null && journal.wantsEngine(this)) {

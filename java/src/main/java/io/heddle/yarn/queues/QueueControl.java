@@ -252,6 +252,22 @@ public final class QueueControl {
     return placed;
   }
 
+  /**
+   * Names the user of a submission in the journal, if there is one: a dry run that found the queue
+   * leaves nothing there. Changes nothing in the engine.
+   */
+  public void record(String user, HeddleQueue queue) {
+    if (!engine.isRecorded()) {
+      return;
+    }
+    try {
+      engine.request(new Submission(user, queue.getQueueName()).place(users.intern(user), true));
+    } catch (HeddleException e) {
+      // The submission goes on without a name in the journal.
+      return;
+    }
+  }
+
   private HeddleQueue placed(JsonNode answer) {
     HeddleQueue placed = table.ensure(answer.path("path").asText());
     placed.setId(answer.path("queue").asInt());

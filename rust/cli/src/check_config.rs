@@ -8,7 +8,7 @@ mod environment;
 
 use clap::Args;
 use heddle_core::config::{Allocations, parse_json};
-use heddle_core::setup::read_config;
+use heddle_core::setup::{faults_of_config, read_config};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl<'f> Sorted<'f> {
         file: &'f Path,
         text: String,
         resource_types: &[String],
-    ) -> Result<(), String> {
+    ) -> Result<(), Vec<String>> {
         if ends_with(file, ".json") {
             if trusts_web_user(&text) {
                 self.trusting.push(file.display().to_string());
@@ -72,7 +72,7 @@ impl<'f> Sorted<'f> {
         }
         let kind = stock::kind(&text, &self.site);
         if kind.is_none() && !is_site(file, &text) {
-            return check_allocations(file, &text);
+            return check_allocations(file, &text).map_err(|fault| vec![fault]);
         }
         // The properties of the Capacity Scheduler are one configuration, in whatever files.
         let known = |(known, ..): &(Stock, &Path, String)| *known == Stock::Capacity;
@@ -98,15 +98,16 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
         }
     }
     for (file, text) in texts {
-        if let Err(fault) = sorted.add(file, text, types) {
-            faults.push(format!("{}{fault}", file.display()));
+        if let Err(found) = sorted.add(file, text, types) {
+            let found = found.iter();
+            faults.extend(found.map(|fault| format!("{}{fault}", file.display())));
         }
     }
     let mut lines = Vec::new();
     for (kind, file, text) in &sorted.stock {
         match check_stock((*kind, file, text), &sorted, types) {
             Ok(mut said) => lines.append(&mut said),
-            Err(fault) => faults.push(fault),
+            Err(mut found) => faults.append(&mut found),
         }
     }
     if sorted.stock.is_empty()
@@ -195,16 +196,21 @@ fn check_stock(
     (kind, file, text): (Stock, &Path, &str),
     sorted: &Sorted<'_>,
     resource_types: &[String],
-) -> Result<Vec<stock::Line>, String> {
+) -> Result<Vec<stock::Line>, Vec<String>> {
     let site = &sorted.site;
-    let at = |fault: String| format!("{}{fault}", file.display());
-    let translated = stock::translate(kind, file, text, site, resource_types).map_err(at)?;
+    let translated = stock::translate(kind, file, text, site, resource_types)?;
+    let at = |fault: String| vec![format!("{}{fault}", file.display())];
     stock::check(&translated.config, site, resource_types).map_err(at)?;
     let mut lines = translated.lines;
     for (above, json) in &sorted.json {
         let merged = heddle_stock::merge(translated.config.clone(), json);
-        stock::check(&merged, site, resource_types)
-            .map_err(|fault| format!("{} over {}{fault}", above.display(), file.display()))?;
+        stock::check(&merged, site, resource_types).map_err(|fault| {
+            vec![format!(
+                "{} over {}{fault}",
+                above.display(),
+                file.display()
+            )]
+        })?;
         let notes = heddle_stock::in_vain(&translated.config, &merged);
         let above = above.display();
         lines.extend(
@@ -244,9 +250,14 @@ fn check_allocations(file: &Path, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), String> {
-    let config = parse_json(text).map_err(|fault| stock::placed(&fault))?;
-    let read = read_config(&config, resource_types).map_err(|error| format!(": {error}"))?;
+fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), Vec<String>> {
+    let config = parse_json(text).map_err(|fault| vec![stock::placed(&fault)])?;
+    let services = heddle_economy::check(&config).map_err(|error| format!(": {error}"));
+    let read = read_config(&config, resource_types).map_err(|_| {
+        let faults = faults_of_config(&config, resource_types).into_iter();
+        let faults = faults.map(|error| format!(": {error}"));
+        faults.chain(services.clone().err()).collect::<Vec<_>>()
+    })?;
     let spared = read
         .queues
         .iter()
@@ -259,5 +270,5 @@ fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), 
             queue.path
         );
     }
-    heddle_economy::check(&config).map_err(|error| format!(": {error}"))
+    services.map_err(|fault| vec![fault])
 }

@@ -26,16 +26,18 @@ pub(crate) fn main(source: &Source) -> ExitCode {
     match convert(source) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(fault) => {
-            eprintln!("{}", crate::clean::clean(&fault));
+        Err(faults) => {
+            for fault in &faults {
+                eprintln!("{}", crate::clean::clean(fault));
+            }
             ExitCode::FAILURE
         }
     }
 }
 
 /// Returns whether a start with the file would go on.
-fn convert(source: &Source) -> Result<bool, String> {
-    let named = |file: &Path, fault: String| format!("{}{fault}", file.display());
+fn convert(source: &Source) -> Result<bool, Vec<String>> {
+    let named = |file: &Path, fault: String| vec![format!("{}{fault}", file.display())];
     let mut site = Site::default();
     for file in &source.site {
         let read = crate::check_config::read(file).and_then(|text| site.add(file, &text));
@@ -47,13 +49,12 @@ fn convert(source: &Source) -> Result<bool, String> {
     if kind == Stock::Capacity {
         site.add(file, &text).map_err(|fault| named(file, fault))?;
     }
-    let translated = stock::translate(kind, file, &text, &site, &source.resource_types);
-    let translated = translated.map_err(|fault| named(file, fault))?;
+    let translated = stock::translate(kind, file, &text, &site, &source.resource_types)?;
     for line in &translated.lines {
         if line.verdict != "exact" {
             eprintln!("{}", line.text);
         }
     }
-    print_json(&translated.config).map_err(|failure| failure.to_string())?;
+    print_json(&translated.config).map_err(|failure| vec![failure.to_string()])?;
     Ok(!translated.lines.iter().any(|line| line.stops))
 }

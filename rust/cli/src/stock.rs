@@ -60,20 +60,21 @@ pub(crate) fn kind(text: &str, site: &Site) -> Option<Stock> {
 /// Translates a file. The Capacity Scheduler's properties must be in `site`.
 ///
 /// # Errors
-/// Describes the fault, to follow the name of the file.
+/// Every fault, after its file and line.
 pub(crate) fn translate(
     kind: Stock,
     file: &Path,
     text: &str,
     site: &Site,
     resource_types: &[String],
-) -> Result<Translated, String> {
+) -> Result<Translated, Vec<String>> {
     let properties = properties(site, resource_types);
     let front = match kind {
-        Stock::Fair => fair::read(Some(text), &properties),
-        Stock::Capacity => capacity::read(&properties),
+        Stock::Fair => fair::read_all(Some(text), &properties),
+        Stock::Capacity => capacity::read_all(&properties),
     };
-    let front = front.map_err(|fault| placed(&fault))?;
+    let placed = |fault: &Fault| format!("{}{}", file.display(), placed(fault));
+    let front = front.map_err(|faults| faults.iter().map(placed).collect::<Vec<_>>())?;
     let tolerate = properties.get(TOLERATE).map(|found| found.value.as_str());
     let tolerate = tolerate.unwrap_or_default().split(',').map(str::trim);
     let tolerate: Vec<String> = tolerate.map(str::to_owned).collect();

@@ -8,6 +8,7 @@ use crate::config::{
 use crate::words::ids::Millis;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that a host gives when it opens an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +110,77 @@ pub(crate) fn read(
         allocations.apply(&mut config, &users);
     }
     Ok(config)
+}
+
+/// All faults of `heddle.json` that its reader finds, in its order. Goes on after each as if the
+/// wrong key were not there.
+pub fn faults_of_config(config: &Value, resource_types: &[String]) -> Vec<ConfigError> {
+    let (mut left, mut faults) = (config.clone(), Vec::new());
+    // The items that were taken out of lists, by the key of the list, as the file counts them.
+    let mut gone: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    while let Err(mut error) = read_config(&left, resource_types) {
+        // Without these nothing of an item of a list can be read.
+        let item = WHOLE.iter().find_map(|key| error.key.strip_suffix(key));
+        let at = item.unwrap_or(&error.key);
+        let goes_on = remove(&mut left, at);
+        if let Some((list, index, rest)) = in_list(&error.key) {
+            let taken = gone.entry(list.to_string()).or_default();
+            let written = (0..).filter(|at| !taken.contains(at)).nth(index);
+            let written = written.expect("numbers do not end");
+            if rest.is_empty() || WHOLE.contains(&rest) {
+                taken.insert(written);
+            }
+            error.key = format!("{list}[{written}]{rest}");
+        }
+        faults.push(error);
+        if !goes_on {
+            break;
+        }
+    }
+    faults
+}
+
+/// What an item of `queues` and of `placement` is.
+const WHOLE: [&str; 2] = [".path", ".rule"];
+
+/// The list, the index and the rest of a key such as `queues[0].weight`.
+fn in_list(key: &str) -> Option<(&str, usize, &str)> {
+    let (list, rest) = key.split_once('[')?;
+    let (index, rest) = rest.split_once(']')?;
+    Some((list, index.parse().ok()?, rest))
+}
+
+/// Takes the value at a key such as `queues[0].max_share.vcores` out; returns whether it was there.
+/// Names of users and labels may have dots.
+fn remove(value: &mut Value, key: &str) -> bool {
+    match value {
+        Value::Object(object) => {
+            if object.remove(key).is_some() {
+                return true;
+            }
+            let ends = key.match_indices(['.', '[']).map(|(at, _)| at);
+            for end in ends {
+                let (name, rest) = key.split_at(end);
+                let rest = rest.strip_prefix('.').unwrap_or(rest);
+                if object.get_mut(name).is_some_and(|part| remove(part, rest)) {
+                    return true;
+                }
+            }
+            false
+        }
+        Value::Array(items) => match in_list(key) {
+            Some(("", index, "")) if index < items.len() => {
+                items.remove(index);
+                true
+            }
+            Some(("", index, rest)) => {
+                let rest = rest.strip_prefix('.').unwrap_or(rest);
+                items.get_mut(index).is_some_and(|item| remove(item, rest))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Reads `heddle.json`; `resource_types` are the names that shares may use.

@@ -43,6 +43,50 @@ use source::Source;
 /// # Errors
 /// The first fault, with its line. Nothing of such a file may be used.
 pub fn read(properties: &Properties) -> Result<Front, Fault> {
+    translate(properties, true)
+}
+
+/// Translates the properties as [`read`] does.
+///
+/// # Errors
+/// All faults, sorted by line: at least one. After a wrong list of queues nothing more is known, and
+/// after a wrong capacity no sum is judged.
+pub fn read_all(properties: &Properties) -> Result<Front, Vec<Fault>> {
+    let mut faults: Vec<Fault> = Vec::new();
+    let (mut left, mut sums) = (properties.clone(), true);
+    loop {
+        let fault = match translate(&left, sums) {
+            Ok(front) if faults.is_empty() => return Ok(front),
+            Ok(_) => break,
+            Err(fault) => fault,
+        };
+        let name = fault
+            .problem
+            .split(": ")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let is_size = last == "capacity" || last == "maximum-capacity" || fault.line == 0;
+        let known = left.contains_key(&name);
+        let of_value = fault.problem.contains(", found ");
+        faults.push(fault);
+        match () {
+            () if is_size && sums && !of_value => sums = false,
+            () if !known || last == "queues" => break,
+            () => {
+                // Goes on as if it were not there.
+                sums &= !is_size;
+                left.remove(&name);
+            }
+        }
+    }
+    faults.sort_by_key(|fault| fault.line);
+    Err(faults)
+}
+
+/// `sums` says whether the sizes of queues are compared with each other.
+fn translate(properties: &Properties, sums: bool) -> Result<Front, Fault> {
     crate::bounds::check(properties, 1)?;
     let mut source = Source::new(properties)?;
     let mut config = Map::new();
@@ -57,7 +101,9 @@ pub fn read(properties: &Properties) -> Result<Front, Fault> {
     config.insert("share".to_owned(), share);
     let notation = system::read_notation(&mut source);
     let sizes = Sizes::read(&mut source, notation, dominant)?;
-    sizes.check(&mut source)?;
+    if sums {
+        sizes.check(&mut source)?;
+    }
     let mut sheets: Vec<Map<String, Value>> = Vec::new();
     for queue in &source.tree.queues {
         sheets.push(Map::from_iter([("path".to_owned(), json!(queue.path))]));

@@ -43,24 +43,37 @@ const DYNAMIC_QUEUES_MAX: u32 = 10_000;
 /// The first fault of the file, with its line. Nothing of such a file may be used. A wrong property
 /// is a refused note, because its line is one of another file.
 pub fn read(text: Option<&str>, properties: &Properties) -> Result<Front, Fault> {
-    crate::bounds::check(properties, 0)?;
+    read_all(text, properties).map_err(|mut faults| faults.swap_remove(0))
+}
+
+/// Translates a file as [`read`] does.
+///
+/// # Errors
+/// All of its faults, sorted by line: at least one. A file that is not XML has one.
+pub fn read_all(text: Option<&str>, properties: &Properties) -> Result<Front, Vec<Fault>> {
+    let one = |fault| vec![fault];
+    crate::bounds::check(properties, 0).map_err(one)?;
     let mut reading = Reading::new(properties);
     let raw = match text {
         Some(text) => {
-            let text = checked(text, BYTES_MAX, "queues")?;
+            let text = checked(text, BYTES_MAX, "queues").map_err(one)?;
             if text.trim().is_empty() {
                 let problem = "is empty; to configure nothing write <allocations/>";
-                return Err(Fault::new(0, problem));
+                return Err(one(Fault::new(0, problem)));
             }
-            let xml = Xml::parse(text, "allocations", NODES_MAX)?;
-            file::read(&xml, &mut reading)?
+            let xml = Xml::parse(text, "allocations", NODES_MAX).map_err(one)?;
+            file::read(&xml, &mut reading)
         }
         None => Raw::default(),
     };
     let mut config = Map::new();
-    top::write(&raw, &mut reading, &mut config)?;
-    let never = queue::write(&raw, &mut reading, &mut config)?;
-    placement::write(&raw, properties, &mut reading, &mut config)?;
+    top::write(&raw, &mut reading, &mut config);
+    let never = queue::write(&raw, &mut reading, &mut config);
+    placement::write(&raw, properties, &mut reading, &mut config);
+    if !reading.faults.is_empty() {
+        reading.faults.sort_by_key(|fault| fault.line);
+        return Err(reading.faults);
+    }
     reading.notes.sort_by_key(|note| note.line);
     // Lines of another file.
     let from_file = reading.notes.len();

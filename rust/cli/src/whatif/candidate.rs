@@ -72,7 +72,8 @@ fn from_file(file: &Path, sites: &[PathBuf]) -> Result<Value, String> {
     if kind == Stock::Capacity {
         site.add(file, &text)?;
     }
-    let translated = stock::translate(kind, file, &text, &site, &[])?;
+    let translated = stock::translate(kind, file, &text, &site, &[]);
+    let translated = translated.map_err(|mut faults| faults.swap_remove(0))?;
     match translated.lines.iter().find(|line| line.stops) {
         Some(line) => Err(line.text.clone()),
         None => Ok(translated.config),

@@ -348,3 +348,43 @@ fn an_allocations_file_is_read_by_the_engines_reader() {
         "{said}"
     );
 }
+
+#[test]
+fn all_faults_of_a_file_are_said_in_one_run() {
+    let text = r#"{
+      "polcy": "fair",
+      "queues": [
+        {"path": "root.a", "weight": -1, "max_share": {"gpus": 2}},
+        {"path": "root.a"},
+        {"path": "root.b", "max_am_share": "half"}
+      ],
+      "placement": [{"rule": "nobody"}, {"rule": "reject"}],
+      "store": {"place": "nowhere"}
+    }"#;
+    let json = file("all-faults", "heddle.json", text);
+    let said = refused(&[&json]);
+    for key in [
+        "polcy",
+        "queues[0].weight",
+        "queues[0].max_share.gpus",
+        "queues[1].path",
+        "queues[2].max_am_share",
+        "placement[0].rule",
+        "store.place",
+    ] {
+        let count = said.matches(&format!("key `{key}")).count();
+        assert_eq!(count, 1, "{key}: {said}");
+    }
+    assert_eq!(said.lines().count(), 7, "{said}");
+    let fair = "<allocations>\n<queue name='a'>\n<weight>x</weight>\n<maxRunningApps>y\
+                </maxRunningApps>\n</queue>\n</allocations>";
+    let fair = file("all-faults", "fair-scheduler.xml", fair);
+    let said = refused(&[&fair]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].contains("fair-scheduler.xml:3: weight"), "{said}");
+    assert!(
+        lines[1].contains("fair-scheduler.xml:4: maxRunningApps"),
+        "{said}"
+    );
+    assert_eq!(lines.len(), 2, "{said}");
+}

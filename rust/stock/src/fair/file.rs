@@ -151,7 +151,7 @@ struct Reader<'x, 'r> {
     paths: BTreeMap<String, usize>,
 }
 
-pub(super) fn read(xml: &Xml<'_>, reading: &mut Reading) -> Result<Raw, Fault> {
+pub(super) fn read(xml: &Xml<'_>, reading: &mut Reading) -> Raw {
     let mut reader = Reader {
         xml,
         reading,
@@ -168,8 +168,8 @@ pub(super) fn read(xml: &Xml<'_>, reading: &mut Reading) -> Result<Raw, Fault> {
             reader.reading.warned(line, "allocations", what);
         }
     }
-    reader.allocations(xml.root())?;
-    Ok(reader.raw)
+    reader.allocations(xml.root());
+    reader.raw
 }
 
 impl Reader<'_, '_> {
@@ -177,7 +177,7 @@ impl Reader<'_, '_> {
         self.xml.line(node)
     }
 
-    fn allocations(&mut self, root: Node<'_, '_>) -> Result<(), Fault> {
+    fn allocations(&mut self, root: Node<'_, '_>) {
         let elements = self.elements("", root);
         let is_queue = |element: &Node<'_, '_>| matches!(tag(*element), "queue" | "pool");
         let queues: Vec<Node<'_, '_>> = elements.iter().copied().filter(is_queue).collect();
@@ -190,19 +190,20 @@ impl Reader<'_, '_> {
             && let Some(other) = queues.iter().find(|other| **other != root)
         {
             let problem = "a queue beside `root`; expected it inside <queue name=\"root\">";
-            return Err(Fault::new(self.line(*other), problem));
+            self.fault(*other, problem);
         }
         for element in elements {
             let (line, name) = (self.line(element), tag(element));
             match name {
-                "queue" | "pool" if root_queue.is_some() => self.root(element)?,
-                "queue" | "pool" => self.queue("root", element, 1)?,
-                "user" => self.user(element)?,
-                "queuePlacementPolicy" => self.placement(element)?,
+                "queue" | "pool" if Some(element) == root_queue => self.root(element),
+                "queue" | "pool" => self.queue("root", element, 1),
+                "user" => self.user(element),
+                "queuePlacementPolicy" => self.placement(element),
                 _ => match OF_ALLOCATIONS.iter().find(|known| **known == name) {
                     Some(known) => {
-                        let element = self.value(element)?;
-                        self.raw.top.put("", known, element, self.reading);
+                        if let Some(element) = self.value(element) {
+                            self.raw.top.put("", known, element, self.reading);
+                        }
                     }
                     None => {
                         let shown = xml::name(element);
@@ -212,22 +213,24 @@ impl Reader<'_, '_> {
                 },
             }
         }
-        Ok(())
+    }
+
+    fn fault(&mut self, at: Node<'_, '_>, problem: impl Into<String>) {
+        self.reading.faults.push(Fault::new(self.line(at), problem));
     }
 
     /// Reads `<queue name="root">`. Under another spelling YARN never finds the values again.
-    fn root(&mut self, element: Node<'_, '_>) -> Result<(), Fault> {
+    fn root(&mut self, element: Node<'_, '_>) {
         let name = element.attribute("name").unwrap_or_default();
         if name != "root" {
             let why = "YARN takes the name as written, and never finds the values of these queues \
                        again; write `root`";
             self.reading.refused(self.line(element), shown(name), why);
         }
-        self.inside("root".to_owned(), element, 0)
+        self.inside("root".to_owned(), element, 0);
     }
 
-    fn queue(&mut self, above: &str, element: Node<'_, '_>, level: usize) -> Result<(), Fault> {
-        let line = self.line(element);
+    fn queue(&mut self, above: &str, element: Node<'_, '_>, level: usize) {
         let name = element.attribute("name").map(trim).unwrap_or_default();
         let problem = if name.is_empty() {
             "expected a name, such as <queue name=\"ads\">".to_owned()
@@ -249,10 +252,10 @@ impl Reader<'_, '_> {
         } else {
             return self.inside(format!("{above}.{name}"), element, level);
         };
-        Err(Fault::new(line, problem))
+        self.fault(element, problem);
     }
 
-    fn inside(&mut self, path: String, element: Node<'_, '_>, level: usize) -> Result<(), Fault> {
+    fn inside(&mut self, path: String, element: Node<'_, '_>, level: usize) {
         let line = self.line(element);
         let at = match self.paths.get(&path) {
             Some(at) => {
@@ -291,11 +294,12 @@ impl Reader<'_, '_> {
             let (line, name) = (self.line(child), tag(child));
             if matches!(name, "queue" | "pool") {
                 self.raw.queues[at].is_parent = true;
-                self.queue(&path, child, level + 1)?;
+                self.queue(&path, child, level + 1);
             } else if let Some(known) = OF_QUEUE.iter().find(|known| **known == name) {
-                let element = self.value(child)?;
-                let elements = &mut self.raw.queues[at].elements;
-                elements.put(&path, known, element, self.reading);
+                if let Some(element) = self.value(child) {
+                    let elements = &mut self.raw.queues[at].elements;
+                    elements.put(&path, known, element, self.reading);
+                }
             } else if "queue".ends_with(name) {
                 let why = "YARN takes the end of `queue` for a queue; write <queue>";
                 self.reading.refused(line, under(&path, name), why);
@@ -306,10 +310,9 @@ impl Reader<'_, '_> {
                 self.reading.ignored(line, what, &name, &known);
             }
         }
-        Ok(())
     }
 
-    fn user(&mut self, element: Node<'_, '_>) -> Result<(), Fault> {
+    fn user(&mut self, element: Node<'_, '_>) {
         let line = self.line(element);
         let name = element.attribute("name").unwrap_or_default();
         let owner = format!("user {}", shown(name).replace('"', ""));
@@ -317,8 +320,9 @@ impl Reader<'_, '_> {
         for child in self.elements(&owner, element) {
             match tag(child) {
                 "maxRunningApps" => {
-                    let element = self.value(child)?;
-                    elements.put(&owner, "maxRunningApps", element, self.reading);
+                    if let Some(element) = self.value(child) {
+                        elements.put(&owner, "maxRunningApps", element, self.reading);
+                    }
                 }
                 _ => {
                     let (line, name) = (self.line(child), xml::name(child));
@@ -332,16 +336,16 @@ impl Reader<'_, '_> {
             self.reading.approximated(line, owner, how);
         }
         self.raw.users.insert(name.to_owned(), elements);
-        Ok(())
     }
 
-    fn placement(&mut self, element: Node<'_, '_>) -> Result<(), Fault> {
+    fn placement(&mut self, element: Node<'_, '_>) {
         let line = self.line(element);
         // YARN drops comments before it looks.
         if element.children().all(|child| child.is_comment()) {
             let problem =
                 "<queuePlacementPolicy> is empty; expected rules in it, or no such element";
-            return Err(Fault::new(line, problem));
+            self.fault(element, problem);
+            return;
         }
         if let Some((before, _)) = &self.raw.placement {
             let how = format!("line {line} has the list again, and counts");
@@ -350,7 +354,6 @@ impl Reader<'_, '_> {
         }
         let rules = self.rules("queuePlacementPolicy", element, 0);
         self.raw.placement = Some((line, rules));
-        Ok(())
     }
 
     /// The rules in an element, and those in them.
@@ -415,15 +418,16 @@ impl Reader<'_, '_> {
         elements
     }
 
-    fn value(&self, element: Node<'_, '_>) -> Result<Element, Fault> {
+    fn value(&mut self, element: Node<'_, '_>) -> Option<Element> {
         let (line, name) = (self.line(element), tag(element));
         if let Some(inside) = element.children().find(Node::is_element) {
             let inside = xml::name(inside);
             let problem = format!("{name}: expected a value, found the element <{inside}>");
-            return Err(Fault::new(line, problem));
+            self.fault(element, problem);
+            return None;
         }
         let text = Some(xml::texts(element)).filter(|text| !text.is_empty());
-        Ok(Element {
+        Some(Element {
             line,
             name: name.to_owned(),
             text,

@@ -33,7 +33,7 @@ pub(super) fn write(
     properties: &Properties,
     reading: &mut Reading,
     config: &mut Map<String, Value>,
-) -> Result<(), Fault> {
+) {
     let rules = match &raw.placement {
         None => implied(properties),
         Some((line, rules)) if rules.is_empty() => {
@@ -45,16 +45,16 @@ pub(super) fn write(
         }
         Some((line, rules)) => {
             reading.exact(*line, SECTION);
-            check_order(rules)?;
+            reading.keep(check_order(rules));
             let mut written = Vec::new();
             for (at, rule) in rules.iter().enumerate() {
-                written.push(translate(rule, at, reading)?);
+                let rule = translate(rule, at, reading);
+                written.extend(reading.keep(rule));
             }
             written
         }
     };
     config.insert("placement".to_owned(), Value::Array(rules));
-    Ok(())
 }
 
 /// The rules without any in the file.

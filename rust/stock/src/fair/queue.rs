@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Everything that the entries of queues are made of.
 struct Tree<'r> {
     policies: BTreeMap<&'r str, Policy>,
+    /// That of queues which name none.
+    default: Policy,
     /// Queues that YARN would not create.
     left_out: BTreeSet<&'r str>,
     /// Queues with others in them that are not left out.
@@ -25,11 +27,11 @@ pub(super) fn write<'r>(
     raw: &'r Raw,
     reading: &mut Reading,
     config: &mut Map<String, Value>,
-) -> Result<BTreeSet<&'r str>, Fault> {
-    let tree = Tree::read(raw, reading)?;
+) -> BTreeSet<&'r str> {
+    let tree = Tree::read(raw, reading);
     let mut queues = Vec::new();
     for queue in &raw.queues {
-        let entry = tree.entry(queue, reading, config)?;
+        let entry = tree.entry(queue, reading, config);
         let known = !tree.left_out.contains(queue.path.as_str());
         // An entry without values would make `root` look configured.
         if known && (queue.path != "root" || entry.len() > 1) {
@@ -37,7 +39,7 @@ pub(super) fn write<'r>(
         }
     }
     config.insert("queues".to_owned(), Value::Array(queues));
-    Ok(tree.never(raw, default_policy(&raw.top)?))
+    tree.never(raw)
 }
 
 /// Why a queue is not made below another, and what to write.
@@ -59,16 +61,19 @@ fn above(path: &str) -> &str {
 
 impl<'r> Tree<'r> {
     /// Reads the policies, and finds the queues that YARN does not create because of them.
-    fn read(raw: &'r Raw, reading: &mut Reading) -> Result<Tree<'r>, Fault> {
-        let default = default_policy(&raw.top)?;
+    fn read(raw: &'r Raw, reading: &mut Reading) -> Tree<'r> {
+        // Its fault is kept with the elements of all queues.
+        let default = default_policy(&raw.top).unwrap_or(Policy::Fair);
         let mut tree = Tree {
             policies: BTreeMap::from([("root", default)]),
+            default,
             left_out: BTreeSet::new(),
             holding: BTreeSet::new(),
         };
         for queue in &raw.queues {
             let own = queue.elements.get("schedulingPolicy");
-            let policy = own.map_or(Ok(default), Policy::read)?;
+            let policy = own.map_or(Ok(default), Policy::read);
+            let policy = reading.keep(policy).unwrap_or(default);
             tree.policies.insert(&queue.path, policy);
         }
         for queue in &raw.queues {
@@ -77,7 +82,7 @@ impl<'r> Tree<'r> {
                 tree.holding.insert(above(&queue.path));
             }
         }
-        Ok(tree)
+        tree
     }
 
     fn policy(&self, path: &str) -> Policy {
@@ -120,7 +125,7 @@ impl<'r> Tree<'r> {
     }
 
     /// The paths at and below which YARN makes no queue because of their policies.
-    fn never(&self, raw: &'r Raw, default: Policy) -> BTreeSet<&'r str> {
+    fn never(&self, raw: &'r Raw) -> BTreeSet<&'r str> {
         let left_out = self.left_out.iter().copied();
         let mut never: BTreeSet<&str> = left_out
             .filter(|path| !self.left_out.contains(above(path)))
@@ -129,7 +134,7 @@ impl<'r> Tree<'r> {
         let parents = raw.queues.iter().filter(|queue| queue.is_parent);
         let parents = parents.map(|queue| queue.path.as_str()).chain(["root"]);
         let made = parents.filter(|path| !self.left_out.contains(path));
-        never.extend(made.filter(|path| !self.policy(path).admits(default)));
+        never.extend(made.filter(|path| !self.policy(path).admits(self.default)));
         never
     }
 
@@ -139,7 +144,7 @@ impl<'r> Tree<'r> {
         queue: &Queue,
         reading: &mut Reading,
         config: &mut Map<String, Value>,
-    ) -> Result<Map<String, Value>, Fault> {
+    ) -> Map<String, Value> {
         let mut entry = Map::from_iter([("path".to_owned(), json!(queue.path))]);
         for (name, element) in queue.elements.iter() {
             let what = under(&queue.path, &element.name);
@@ -149,13 +154,17 @@ impl<'r> Tree<'r> {
                 "fairSharePreemptionTimeout" => "fair_share_timeout_ms",
                 "fairSharePreemptionThreshold" => "fair_share_threshold",
                 _ => {
-                    write_value(queue, name, element, reading, &mut entry)?;
+                    let written = write_value(queue, name, element, reading, &mut entry);
+                    reading.keep(written);
                     continue;
                 }
             };
-            let (value, how) = match name {
-                "fairSharePreemptionThreshold" => threshold(element)?,
-                _ => timeout_ms(element)?,
+            let read = match name {
+                "fairSharePreemptionThreshold" => threshold(element),
+                _ => timeout_ms(element),
+            };
+            let Some((value, how)) = reading.keep(read) else {
+                continue;
             };
             reading.told(element.line, what, how);
             let patience = match queue.path.as_str() {
@@ -165,7 +174,7 @@ impl<'r> Tree<'r> {
             patience.insert(key.to_owned(), value);
         }
         self.write_shape(queue, &mut entry);
-        Ok(entry)
+        entry
     }
 
     /// Writes whether a queue is a parent, and how its children or applications are compared.

@@ -1,6 +1,6 @@
 //! What is known while a file is translated: the notes so far, and the cluster's resource types.
 
-use crate::{Note, Properties, Verdict, java};
+use crate::{Fault, Note, Properties, Verdict, java};
 use heddle_core::config::unknown;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +21,8 @@ fn other_types(properties: &Properties) -> Option<Vec<String>> {
 /// What is known while a file is translated.
 pub(super) struct Reading {
     pub(super) notes: Vec<Note>,
+    /// What would stop YARN. Reading goes on, to find all of it.
+    pub(super) faults: Vec<Fault>,
     /// The types besides memory and vcores, if they are known.
     pub(super) others: Option<Vec<String>>,
     /// Whether YARN's reservation system is on.
@@ -33,9 +35,15 @@ impl Reading {
         let on = on.and_then(|property| java::boolean(&property.value));
         Reading {
             notes: Vec::new(),
+            faults: Vec::new(),
             others: other_types(properties),
             reservations: on.unwrap_or(false),
         }
+    }
+
+    /// Keeps a fault, and returns what was read if there is none.
+    pub(super) fn keep<T>(&mut self, read: Result<T, Fault>) -> Option<T> {
+        read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
     /// Notes an element of the reservation system.

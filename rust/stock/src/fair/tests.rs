@@ -572,3 +572,28 @@ fn a_value_that_stops_yarn_is_a_fault_with_its_line() {
         assert!(said.starts_with(expected), "{inside}:\n{said}");
     }
 }
+
+#[test]
+fn all_faults_of_a_file_are_found_sorted_by_line() {
+    let text = "<allocations>
+<queue name='a'>
+  <weight>heavy</weight>
+  <maxRunningApps>1.5</maxRunningApps>
+  <queue name='b.c'><weight>2</weight></queue>
+  <queue name='d'><maxAMShare><x/></maxAMShare></queue>
+</queue>
+<userMaxAppsDefault>few</userMaxAppsDefault>
+<user name='alice'><maxRunningApps/></user>
+<queuePlacementPolicy>
+  <rule name='nobody'/>
+  <rule name='specified'/>
+</queuePlacementPolicy>
+<defaultQueueSchedulingPolicy>fifo</defaultQueueSchedulingPolicy>
+</allocations>";
+    let faults = read_all(Some(text), &Properties::new()).expect_err("nine faults");
+    let lines: Vec<u32> = faults.iter().map(|fault| fault.line).collect();
+    // Line 11 has an unknown rule, 12 a last rule that may find no queue.
+    assert_eq!(lines, [3, 4, 5, 6, 8, 9, 11, 12, 14], "{faults:?}");
+    let first = read(Some(text), &Properties::new()).expect_err("the first");
+    assert_eq!(first, faults[0]);
+}

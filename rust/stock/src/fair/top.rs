@@ -1,21 +1,19 @@
 //! The elements directly in `<allocations>`: defaults of queues, limits of users.
 
 use super::file::{Element, Raw, under};
-use super::policy::default_policy;
+use super::policy::{Policy, default_policy};
 use super::reading::{NEVER_MS, Reading, section};
 use super::value::{am_share, most, most_note, resources, running_jobs, threshold, timeout_ms};
 use crate::Fault;
 use crate::ORDER;
 use serde_json::{Map, Value, json};
 
-pub(super) fn write(
-    raw: &Raw,
-    reading: &mut Reading,
-    config: &mut Map<String, Value>,
-) -> Result<(), Fault> {
+pub(super) fn write(raw: &Raw, reading: &mut Reading, config: &mut Map<String, Value>) {
     let policy = json!({ "share": "fair", "order": ORDER, "place": "delay" });
     config.insert("policy".to_owned(), policy);
-    let default = default_policy(&raw.top)?;
+    let default = reading
+        .keep(default_policy(&raw.top))
+        .unwrap_or(Policy::Fair);
     let defaults = section(config, "queue_defaults");
     defaults.insert("compare".to_owned(), json!(default.compare()));
     defaults.insert("order".to_owned(), json!(default.order()));
@@ -26,9 +24,10 @@ pub(super) fn write(
     preemption.insert("fair_share_timeout_ms".to_owned(), json!(NEVER_MS));
     preemption.insert("fair_share_threshold".to_owned(), json!(0.5));
     for (name, element) in raw.top.iter() {
-        write_one(raw, name, element, reading, config)?;
+        let written = write_one(raw, name, element, reading, config);
+        reading.keep(written);
     }
-    write_users(raw, reading, config)
+    write_users(raw, reading, config);
 }
 
 fn write_one(
@@ -82,7 +81,10 @@ fn write_one(
             ("preemption", "fair_share_threshold", value, how)
         }
         "defaultQueueSchedulingPolicy" => {
-            default_policy(&raw.top)?.note(reading, "", element);
+            // Its fault is kept already.
+            if let Ok(default) = default_policy(&raw.top) {
+                default.note(reading, "", element);
+            }
             return Ok(());
         }
         _ => {
@@ -95,14 +97,12 @@ fn write_one(
     Ok(())
 }
 
-fn write_users(
-    raw: &Raw,
-    reading: &mut Reading,
-    config: &mut Map<String, Value>,
-) -> Result<(), Fault> {
+fn write_users(raw: &Raw, reading: &mut Reading, config: &mut Map<String, Value>) {
     for (name, elements) in &raw.users {
         for (_, element) in elements.iter() {
-            let (value, how) = running_jobs(element)?;
+            let Some((value, how)) = reading.keep(running_jobs(element)) else {
+                continue;
+            };
             let shown = heddle_core::config::text::shown(name).replace('"', "");
             reading.told(
                 element.line,
@@ -113,5 +113,4 @@ fn write_users(
             section(each, name).insert("max_running_jobs".to_owned(), value);
         }
     }
-    Ok(())
 }

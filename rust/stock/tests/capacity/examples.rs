@@ -1,7 +1,7 @@
 //! Files as Hadoop's own documentation shows them.
 
 use super::{approximated, front, queue, verdict};
-use heddle_stock::Verdict;
+use heddle_stock::{Properties, Property, Verdict, capacity};
 use serde_json::json;
 
 /// The settings of the file that Hadoop ships.
@@ -248,4 +248,45 @@ fn types_may_have_percent_weights_and_amounts_side_by_side() {
         "a sibling has an absolute amount"
     ));
     assert_eq!(verdict(&front, "root.c.capacity"), &Verdict::Exact);
+}
+
+#[test]
+fn all_faults_of_a_file_are_found_sorted_by_line() {
+    let line = |line: u32, name: &str, value: &str| {
+        let name = format!("yarn.scheduler.capacity.{name}");
+        let value = value.to_owned();
+        (name, Property { value, line })
+    };
+    let of = |changed: &[(u32, &str, &str)]| {
+        let good = [
+            (1, "root.queues", "a,b"),
+            (2, "root.a.capacity", "40"),
+            (3, "root.b.capacity", "60"),
+        ];
+        let all = good.iter().chain(changed);
+        let properties: Properties = all
+            .map(|(at, name, value)| line(*at, name, value))
+            .collect();
+        let faults = capacity::read_all(&properties).expect_err("faults");
+        faults.iter().map(|fault| fault.line).collect::<Vec<_>>()
+    };
+    // Values of several queues, of the scheduler and of its preemption.
+    let values = of(&[
+        (9, "root.a.maximum-applications", "many"),
+        (5, "root.b.state", "ASLEEP"),
+        (7, "node-locality-delay", "soon"),
+        (8, "root.a.minimum-user-limit-percent", "most"),
+    ]);
+    assert_eq!(values, [5, 7, 8, 9]);
+    // A sum is wrong, and a value besides. Of a sum with a wrong term nothing is said.
+    let sum = [(3, "root.b.capacity", "70"), (6, "root.a.state", "ASLEEP")];
+    assert!(
+        of(&sum).contains(&6) && of(&sum).len() == 2,
+        "{:?}",
+        of(&sum)
+    );
+    assert_eq!(
+        of(&[(3, "root.b.capacity", "x"), (6, "root.a.state", "ASLEEP")]),
+        [3, 6]
+    );
 }

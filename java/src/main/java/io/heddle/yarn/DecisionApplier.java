@@ -2,10 +2,10 @@ package io.heddle.yarn;
 
 import io.heddle.yarn.engine.ContainerKeys;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.queues.HeddleQueue;
 import io.heddle.yarn.queues.QueueControl;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
@@ -66,7 +66,7 @@ final class DecisionApplier implements Engine.Decisions {
         return;
       }
       LOG.info("Preempting {} in {} ms: {}", id, graceMs, why(reason));
-      evictions.add(attempt, id, Time.monotonicNow(), graceMs);
+      evictions.add(attempt, id, EngineClock.nowMs(), graceMs);
     } catch (RuntimeException e) {
       failures.count(Failures.Kind.EXCEPTION);
       LOG.error("Cannot preempt container {} of job {}", key, jobId, e);

@@ -3,6 +3,7 @@ package io.heddle.yarn;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.ResourceCodec;
 import io.heddle.yarn.engine.SetupJson;
@@ -13,7 +14,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
@@ -105,7 +105,7 @@ final class EngineAudit {
     this.quarantine = quarantine;
     this.failures = failures;
     this.intervalMs = intervalMs;
-    this.nextMs = Time.monotonicNow() + intervalMs;
+    this.nextMs = EngineClock.nowMs() + intervalMs;
   }
 
   /** Makes the next tick begin a pass. */
@@ -142,7 +142,7 @@ final class EngineAudit {
       yarn.begin();
     }
     found.clear();
-    while (nextJob >= 0 && found.isEmpty() && Time.monotonicNow() - nowMs < SLICE_MS) {
+    while (nextJob >= 0 && found.isEmpty() && EngineClock.nowMs() - nowMs < SLICE_MS) {
       compareSlice();
     }
     if (!found.isEmpty()) {

@@ -15,7 +15,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ContainerId;
@@ -242,7 +241,7 @@ final class EngineBooks {
   void containerLaunched(HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
     if (concernsEngine(attempt, id, container)) {
       engine.out().containerLaunched(
-          attempt.job().id(), ContainerKeys.of(id), Time.monotonicNow());
+          attempt.job().id(), ContainerKeys.of(id), EngineClock.nowMs());
     }
   }
 

@@ -9,6 +9,7 @@ import io.heddle.yarn.economy.ConfigReload;
 import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.Journal;
 import io.heddle.yarn.engine.Names;
@@ -472,7 +473,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     long begun = System.nanoTime();
     try {
       ShortHolds.run(writeLock, this::tick);
-      ShortHolds.run(writeLock, () -> audit.runIfDue(Time.monotonicNow()));
+      ShortHolds.run(writeLock, () -> audit.runIfDue(EngineClock.nowMs()));
       ShortHolds.run(writeLock, explanations::askIfDue);
       queues.refreshIfDue(writeLock);
       explanations.show();
@@ -483,7 +484,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   }
 
   private void tick() {
-    evictions.killDue(Time.monotonicNow());
+    evictions.killDue(EngineClock.nowMs());
     books.tellHeldBack();
     engine.readyToTick();
     dirty.writeTo(engine.out());

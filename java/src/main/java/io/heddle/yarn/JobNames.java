@@ -3,6 +3,7 @@ package io.heddle.yarn;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.web.ApiHandler;
 import io.heddle.yarn.web.ViewRights;
@@ -14,7 +15,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.servlet.http.HttpServletRequest;
 import org.apache.hadoop.security.UserGroupInformation;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
@@ -64,7 +64,7 @@ final class JobNames implements ApiHandler.Names {
 
   /** Adds a node that got its number. */
   void added(HeddleNode node) {
-    nodes.put(node.id(), new Node(node, Time.monotonicNow()));
+    nodes.put(node.id(), new Node(node, EngineClock.nowMs()));
   }
 
   /** Removes a node that left. */

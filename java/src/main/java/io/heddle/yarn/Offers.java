@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.ResourceCodec;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
@@ -10,7 +11,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
@@ -133,7 +133,7 @@ final class Offers {
   }
 
   private void offer(HeddleAppAttempt attempt) {
-    long nowMs = Time.monotonicNow();
+    long nowMs = EngineClock.nowMs();
     if (!admits(nowMs)
         || !tryLock(attempt.isWaitingForAMContainer() ? MASTER_LOCK_WAIT_MS : LOCK_WAIT_MS)) {
       return;

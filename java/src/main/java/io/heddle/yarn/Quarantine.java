@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.HeddleException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -8,7 +9,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.apache.hadoop.util.Time;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -60,7 +60,7 @@ final class Quarantine {
       // The group told last is at fault; probe() handles it.
       return;
     }
-    long now = Time.monotonicNow();
+    long now = EngineClock.nowMs();
     Matcher about = ABOUT.matcher(cause);
     if (about.lookingAt()) {
       int id = Integer.parseInt(about.group(2));
@@ -147,7 +147,7 @@ final class Quarantine {
 
   /** Begins the replay of {@code count} jobs and decides whether it searches. */
   void beginReplay(int count) {
-    long now = Time.monotonicNow();
+    long now = EngineClock.nowMs();
     group.clear();
     probing = !narrow.isEmpty() || unknown >= UNKNOWN_MAX && !searched.suspected(now);
     groupSize = (int) Math.ceil(Math.sqrt(count));

@@ -1,8 +1,8 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.EngineClock;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -99,7 +99,7 @@ final class YarnAudit {
 
   /** Returns whether a difference has lasted long enough to repair it, and logs it then. */
   private boolean again(Object what, String line) {
-    long now = Time.monotonicNow();
+    long now = EngineClock.nowMs();
     Long since = before.getOrDefault(what, now);
     differing.put(what, since);
     if (!before.containsKey(what) || now - since < patienceMs) {

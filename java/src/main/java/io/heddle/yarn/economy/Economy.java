@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.Native;
 import io.heddle.yarn.engine.SetupJson;
@@ -94,7 +95,7 @@ public final class Economy implements ApiHandler.Library {
   private void pump() {
     try {
       JsonNode books = SetupJson.read(
-          Native.pumpService(service, engine.handle(), Time.monotonicNow(), Time.now()));
+          Native.pumpService(service, engine.handle(), EngineClock.nowMs(), Time.now()));
       log(books);
       lastBooks = books;
       String state = books.path("state").asText();
@@ -115,7 +116,7 @@ public final class Economy implements ApiHandler.Library {
    */
   @Override
   public byte[] serve(String head, byte[] body) {
-    return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
+    return Native.serve(service, engine.handle(), EngineClock.nowMs(), Time.now(), head, body);
   }
 
   @Override
@@ -128,7 +129,7 @@ public final class Economy implements ApiHandler.Library {
   /** Checks a submission, on the scheduling thread; see {@link Native#submit}. */
   JsonNode submit(String submitted) {
     JsonNode answer = SetupJson.read(
-        Native.submit(service, Time.monotonicNow(), Time.now(), submitted));
+        Native.submit(service, EngineClock.nowMs(), Time.now(), submitted));
     log(answer);
     return answer;
   }

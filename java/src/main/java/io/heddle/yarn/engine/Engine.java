@@ -3,7 +3,6 @@ package io.heddle.yarn.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
-import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -184,7 +183,7 @@ public final class Engine {
     }
     try {
       calling = true;
-      writer.finish(Time.monotonicNow(), ++sequence, DECISIONS_MAX);
+      writer.finish(EngineClock.nowMs(), ++sequence, DECISIONS_MAX);
       int written = Native.step(handle, writer.buffer(), writer.length(), reader.buffer());
       writer.clear();
       reader.begin(written, sequence);
@@ -278,7 +277,7 @@ public final class Engine {
   /** Asks the control plane without sending events, which is allowed during a replay. */
   public String requestNow(String json) {
     try {
-      return Native.request(handle, Time.monotonicNow(), json);
+      return Native.request(handle, EngineClock.nowMs(), json);
     } catch (HeddleException e) {
       if (!e.engineLost()) {
         throw e;
@@ -296,7 +295,7 @@ public final class Engine {
    */
   public JsonNode peek(String json) {
     try {
-      return SetupJson.read(Native.request(handle, Time.monotonicNow(), json));
+      return SetupJson.read(Native.request(handle, EngineClock.nowMs(), json));
     } catch (HeddleException e) {
       return MissingNode.getInstance();
     }
@@ -370,7 +369,7 @@ public final class Engine {
       return;
     }
     giveUp(cause);
-    long pauseMs = limiter.lost(Time.monotonicNow());
+    long pauseMs = limiter.lost(EngineClock.nowMs());
     if (pauseMs > 0) {
       LOG.error("The engine was lost again ({}); nothing is scheduled for {} ms. All jobs and"
           + " containers go on", cause, pauseMs);
@@ -394,7 +393,7 @@ public final class Engine {
 
   /** Makes a new engine and fills it, unless it is too soon. */
   private boolean revive() {
-    long now = Time.monotonicNow();
+    long now = EngineClock.nowMs();
     if (closed || config == null || replaying || !limiter.allows(now)) {
       return false;
     }

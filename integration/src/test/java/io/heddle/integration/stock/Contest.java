@@ -1,9 +1,8 @@
 /*
- * Plays scenarios on the stock scheduler and on Heddle and compares the pictures. The environment
- * variable HEDDLE_SEEDS says which seeds: one, such as 17, or a range, such as 1-3000. A failure
- * prints the seed, the differences and a smaller scenario with one of them. HEDDLE_AGAINST=stock
- * plays the stock scheduler against itself, with other heartbeats: what differs then depends on
- * the order of heartbeats, and no test can ask it of Heddle.
+ * Plays scenarios on the stock scheduler and on Heddle and compares the pictures. A failure prints
+ * the seed, the differences and a smaller scenario with one of them. HEDDLE_AGAINST=stock plays the
+ * stock scheduler against itself, with other heartbeats: what differs then depends on the order of
+ * heartbeats, and no test can ask it of Heddle.
  */
 package io.heddle.integration.stock;
 
@@ -29,8 +28,7 @@ final class Contest {
 
   private final Kind kind;
   private final Path folder;
-  private final long first;
-  private final long last;
+  private final Seeds seeds = Seeds.asked(300, 3000);
   private final boolean againstStock = "stock".equals(System.getenv("HEDDLE_AGAINST"));
   /** Scenarios by named difference. */
   private final Map<String, Integer> known = new TreeMap<>();
@@ -51,17 +49,12 @@ final class Contest {
   Contest(Kind kind, Path folder) {
     this.kind = kind;
     this.folder = folder;
-    String seeds = System.getenv().getOrDefault("HEDDLE_SEEDS",
-        System.getenv("HEDDLE_TEST_ALL") == null ? "1-300" : "1-3000");
-    int dash = seeds.indexOf('-');
-    first = Long.parseLong(dash < 0 ? seeds : seeds.substring(0, dash));
-    last = Long.parseLong(seeds.substring(dash + 1));
   }
 
   /** Plays all seeds; returns a report of the failures, empty if there are none. */
   String play() throws IOException {
     long began = System.nanoTime();
-    for (long seed = first; seed <= last; seed++) {
+    for (long seed = seeds.first(); seed <= seeds.last(); seed++) {
       play(kind.scenario(seed));
     }
     System.out.printf("%s: %d scenarios in %d s, %d refused by stock, %d with differences%n",
@@ -69,9 +62,9 @@ final class Contest {
     System.out.println("  " + tally);
     known.forEach((name, count) ->
         System.out.println("  known difference, " + name + ": " + count + " scenarios"));
-    unknown.forEach((name, seeds) ->
-        System.out.println("  unknown difference, " + name + ": " + seeds.size() + " scenarios, "
-            + seeds.subList(0, Math.min(50, seeds.size()))));
+    unknown.forEach((name, found) ->
+        System.out.println("  unknown difference, " + name + ": " + found.size() + " scenarios, "
+            + found.subList(0, Math.min(50, found.size()))));
     return report.toString();
   }
 

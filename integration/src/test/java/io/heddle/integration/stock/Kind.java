@@ -52,8 +52,8 @@ enum Kind {
     }
   };
 
-  private static final String HEDDLE = "io.heddle.yarn.HeddleScheduler";
-  private static final Configuration COMMON = common();
+  static final String HEDDLE = "io.heddle.yarn.HeddleScheduler";
+  private static final Configuration COMMON = load();
   final String stock;
 
   Kind(String stock) {
@@ -92,13 +92,18 @@ enum Kind {
   }
 
   private Configuration configuration(Scenario scenario, Path folder) throws IOException {
-    Configuration conf = new YarnConfiguration(COMMON);
+    Configuration conf = common();
     scenario.site.forEach(conf::set);
     write(scenario, conf, folder);
     return conf;
   }
 
-  private static Configuration common() {
+  /** Returns a configuration of its own with what all schedulers have in common. */
+  static Configuration common() {
+    return new YarnConfiguration(COMMON);
+  }
+
+  private static Configuration load() {
     // Both schedulers log every container.
     Logger.getRootLogger().setLevel(Level.OFF);
     Configuration conf = new YarnConfiguration();

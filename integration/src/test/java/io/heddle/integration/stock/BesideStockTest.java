@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
@@ -120,6 +121,7 @@ public class BesideStockTest {
             scheduler.play(played.cluster, folder.getRoot().toPath()));
       }
       cases.add(played);
+      keep(played);
     }
     report(schedulers);
     StringBuilder failures = new StringBuilder();
@@ -130,31 +132,38 @@ public class BesideStockTest {
     assertEquals("", failures.toString());
   }
 
-  private void report(List<Defaults> schedulers) throws IOException {
-    StringBuilder rows = new StringBuilder("seed,nodes,jobs,longest,scheduler,")
-        .append(Figures.COLUMNS).append(",latest_small\n");
-    for (Case each : cases) {
-      each.figures.forEach((scheduler, figures) -> rows.append(each.cluster.seed).append(',')
-          .append(each.cluster.nodes.size()).append(',').append(each.cluster.jobs.size())
-          .append(',').append(each.cluster.longest()).append(',').append(scheduler).append(',')
-          .append(figures.row()).append(',')
-          .append(figures.latestSmall(each.of(Defaults.FAIR))).append('\n'));
+  /** Adds a case to the file of results, if one is asked for. */
+  private void keep(Case played) throws IOException {
+    String results = System.getenv("HEDDLE_RESULTS");
+    if (results == null) {
+      return;
     }
+    Path file = Paths.get(results).resolve("beside-"
+        + began.format(DateTimeFormatter.ofPattern("yyyy-MM-dd-HHmmss")) + ".csv");
+    StringBuilder rows = new StringBuilder();
+    if (cases.size() == 1) {
+      Files.createDirectories(file.getParent());
+      rows.append("# ").append(began).append(", HEDDLE_SEEDS=").append(seeds.first()).append('-')
+          .append(seeds.last()).append(" ./x test integration --class BesideStockTest\n")
+          .append("seed,nodes,jobs,longest,scheduler,").append(Figures.COLUMNS)
+          .append(",latest_small\n");
+    }
+    played.figures.forEach((scheduler, figures) -> rows.append(played.cluster.seed).append(',')
+        .append(played.cluster.nodes.size()).append(',').append(played.cluster.jobs.size())
+        .append(',').append(played.cluster.longest()).append(',').append(scheduler).append(',')
+        .append(figures.row()).append(',')
+        .append(figures.latestSmall(played.of(Defaults.FAIR))).append('\n'));
+    Files.write(file, rows.toString().getBytes(StandardCharsets.UTF_8),
+        StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+  }
+
+  private void report(List<Defaults> schedulers) {
     System.out.printf("%d cases in %d s%n", cases.size(),
         ZonedDateTime.now(ZoneOffset.UTC).toEpochSecond() - began.toEpochSecond());
     schedulers.forEach(this::tellSums);
     List<Case> worst = new ArrayList<>(cases);
     worst.sort(Comparator.comparingDouble(Case::late).reversed());
     worst.stream().limit(WORST).forEach(BesideStockTest::tell);
-    String results = System.getenv("HEDDLE_RESULTS");
-    if (results != null) {
-      Path file = Paths.get(results).resolve("beside-"
-          + began.format(DateTimeFormatter.ofPattern("yyyy-MM-dd-HHmmss")) + ".csv");
-      Files.createDirectories(file.getParent());
-      Files.write(file, ("# " + began + ", HEDDLE_SEEDS=" + seeds.first() + "-" + seeds.last()
-          + " ./x test integration --class BesideStockTest\n" + rows)
-          .getBytes(StandardCharsets.UTF_8));
-    }
   }
 
   private void tellSums(Defaults scheduler) {

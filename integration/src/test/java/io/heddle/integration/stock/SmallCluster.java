@@ -32,6 +32,8 @@ final class SmallCluster {
   private final boolean hints;
   /** Whether many tasks name the same few hosts. */
   private final boolean hot;
+  private final int longest;
+  private final int rounds;
   private int tasks;
 
   /**
@@ -99,6 +101,12 @@ final class SmallCluster {
     hints = dice.chance(0.4);
     hot = dice.chance(0.3);
     submitAll();
+    List<Job> ending = new ArrayList<>(jobs);
+    ending.removeIf(Job::isService);
+    longest = ending.stream().mapToInt(Job::longest).max().orElse(0);
+    long work = ending.stream().mapToLong(Job::work).sum();
+    int last = jobs.get(jobs.size() - 1).round();
+    rounds = (int) Math.min(4000, 50 + last + 6L * longest + 4 * work / (1024L * totalGb));
   }
 
   private int nodeGb() {
@@ -173,7 +181,7 @@ final class SmallCluster {
 
   /** Returns the rounds of the longest task that ends. */
   int longest() {
-    return jobs.stream().filter(job -> !job.isService()).mapToInt(Job::longest).max().orElse(0);
+    return longest;
   }
 
   /**
@@ -181,9 +189,7 @@ final class SmallCluster {
    * cluster. What has not ended then is stuck.
    */
   int rounds() {
-    long work = jobs.stream().filter(job -> !job.isService()).mapToLong(Job::work).sum();
-    int last = jobs.get(jobs.size() - 1).round();
-    return (int) Math.min(4000, 50 + last + 6L * longest() + 4 * work / (1024L * totalGb));
+    return rounds;
   }
 
   @Override

@@ -11,6 +11,7 @@ mod ring;
 mod sentence;
 mod survey;
 mod trace;
+mod turn;
 mod view;
 mod why;
 
@@ -18,7 +19,7 @@ pub(crate) use ring::{Ring, Rings};
 pub(crate) use sentence::{Names, sentence};
 pub(crate) use survey::Surveys;
 pub(crate) use trace::{Compared, Trace};
-pub(crate) use view::{Answers, View};
+pub(crate) use view::{Answers, Next, View, count_ahead};
 
 use crate::model::wait::{Reason, Stage};
 use crate::words::event::{EvictReason, Refusal};

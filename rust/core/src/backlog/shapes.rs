@@ -76,6 +76,9 @@ pub(crate) struct FitList {
     stamp: u64,
 }
 
+/// The stamp of lists that are imagined: they mark no shape, and are walked instead.
+const IMAGINED: u64 = u64::MAX;
+
 /// The table of shapes.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
@@ -208,6 +211,17 @@ impl Shapes {
         self.table[id.0 as usize].stamp = self.stamp;
     }
 
+    /// Lists pending shapes without marking them, for a search that decides nothing.
+    pub(crate) fn imagine(&self, fit: impl Fn(&ShapeSize) -> bool) -> FitList {
+        let pending = self.standing.iter().copied();
+        let shapes: Vec<ShapeId> = pending.filter(|id| fit(&self.get(*id).size)).collect();
+        FitList {
+            mask: shapes.iter().fold(0, |mask, id| mask | 1 << id.bit()),
+            shapes,
+            stamp: IMAGINED,
+        }
+    }
+
     /// Adds the other pending shapes of the same size and partition to `fits`, which `pretend_fit`
     /// filled for `id`. Leaves out shapes of a pool that is `full` on the node.
     pub(crate) fn add_alike(&mut self, id: ShapeId, full: [bool; POOLS], fits: &mut FitList) {
@@ -244,9 +258,12 @@ impl Shapes {
         fits.mask = mask;
     }
 
-    /// Whether `id` is in `fits`, in one comparison.
+    /// Whether `id` is in `fits`, in one comparison unless they are imagined.
     pub(crate) fn is_fit(&self, id: ShapeId, fits: &FitList) -> bool {
-        self.table[id.0 as usize].stamp == fits.stamp
+        match fits.stamp {
+            IMAGINED => fits.shapes.contains(&id),
+            stamp => self.table[id.0 as usize].stamp == stamp,
+        }
     }
 }
 

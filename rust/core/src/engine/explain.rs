@@ -4,15 +4,16 @@
 use super::control::{RequestError, numbered, refused};
 use super::search::Pick;
 use super::{Engine, Subject};
+use crate::backlog::{FitList, ShapeSize};
 use crate::config::Section;
-use crate::explain::{Answers, Compared, Surveys, View, What, json, sentence};
+use crate::explain::{Answers, Compared, Next, Surveys, View, What, json, sentence};
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
-use crate::model::wait::{Remedy, UserBound, Wait};
+use crate::model::wait::{Ahead, Remedy, UserBound, Wait};
 use crate::words::event::EvictReason;
 use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PartitionId};
-use crate::words::keys::POOLS;
+use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
 
@@ -29,6 +30,31 @@ const LOOKED_AT_MAX: u32 = 2_000;
 const ACTIVE_MAX: usize = 100;
 
 impl Answers for Engine {
+    fn next_on(&self, node: &Node, size: &ShapeSize, from: Option<ShareNodeId>) -> Option<Next> {
+        let (fits, mut nominated) = (self.as_if(node, size), Default::default());
+        self.nominate(node, &mut nominated);
+        let from = from.unwrap_or(ShareNodeId::ROOT);
+        let pick = self.search(node, &fits, &nominated).run_below(from)?;
+        let by_key = self.place.ranking().is_none()
+            && !nominated.iter().flatten().any(|job| *job == pick.job);
+        Some(Next {
+            job: pick.job,
+            ask: pick.ask,
+            by_key,
+        })
+    }
+
+    fn ahead_on(
+        &self,
+        node: &Node,
+        size: &ShapeSize,
+        waiting: (&Job, &Ask),
+        most: u32,
+    ) -> Option<Ahead> {
+        let (fits, nominated) = (self.as_if(node, size), Default::default());
+        self.search(node, &fits, &nominated).ahead_of(waiting, most)
+    }
+
     fn full_pools(&self, node: &Node) -> [bool; POOLS] {
         Engine::full_pools(self, node)
     }
@@ -60,6 +86,16 @@ impl Answers for Engine {
 }
 
 impl Engine {
+    /// The pending shapes that a node could serve if it had room for a container of `size`.
+    fn as_if(&self, node: &Node, size: &ShapeSize) -> FitList {
+        let (full, partition) = (self.full_pools(node), node.facts.partition);
+        let room = self.open_room(node).component_max(&size.resource);
+        self.backlog.shapes.imagine(|other| {
+            let has_slot = other.pool == size.pool || other.pool.is_none_or(|pool| !full[pool]);
+            other.partition == partition && other.resource.fits_in(&room) && has_slot
+        })
+    }
+
     pub(super) fn view(&self) -> View<'_> {
         View {
             world: world!(self),

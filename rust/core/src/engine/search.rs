@@ -3,9 +3,11 @@
 
 use super::Subject;
 use crate::backlog::{Backlog, Entry, FitList, Skip};
+use crate::explain::count_ahead;
 use crate::model::cluster::{Cluster, Node};
-use crate::model::job::Standing;
+use crate::model::job::{Ask, Job, Standing};
 use crate::model::share_tree::ShareTree;
+use crate::model::wait::Ahead;
 use crate::stage::market::Market;
 use crate::stage::place::{Place, Ranking};
 use crate::stage::share::Share;
@@ -56,10 +58,15 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// The next ask for the node, over all passes.
     pub(super) fn run(&mut self) -> Option<Pick> {
+        self.run_below(ShareNodeId::ROOT)
+    }
+
+    /// The same at or below a node of the tree of shares.
+    pub(super) fn run_below(&mut self, from: ShareNodeId) -> Option<Pick> {
         let market = self.share.market();
         for pass in market.map_or(&[Pass::ALL][..], Market::passes) {
             self.pass = *pass;
-            let pick = self.find(ShareNodeId::ROOT, [true; 2]);
+            let pick = self.find(from, [true; 2]);
             if pick.is_some() {
                 return pick;
             }
@@ -285,6 +292,19 @@ impl Search<'_> {
                 .is_none_or(|until| *until <= self.now)
             && ((ask.unrelaxed == 0 && ask.standing != Standing::Strict)
                 || ask.may_run_on(facts.host, facts.rack))
+    }
+
+    /// The jobs in the leaf of an ask whose asks stand before it and may run here. Counts up to
+    /// `most` asks of each size.
+    pub(super) fn ahead_of(&self, (job, ask): (&Job, &Ask), most: u32) -> Option<Ahead> {
+        let (mine, leaf) = (Entry::new(job, ask), job.leaf);
+        let sets = self.backlog.leaf(leaf);
+        let sets = sets.open.iter().chain(&sets.locked);
+        let sets = sets.filter(|(shape, _)| self.admits(leaf, **shape));
+        let facts = &self.node.facts;
+        count_ahead(self.cluster, sets, &mine, most, |entry, ask| {
+            self.is_welcome(entry) && ask.may_run_on(facts.host, facts.rack)
+        })
     }
 
     /// Notes that all locked asks at or below `at` are passed over. Looks at no queue below.

@@ -3,36 +3,35 @@
 
 use super::View;
 use super::survey::shortage;
+use super::turn::Found;
 use crate::backlog::Entry;
 use crate::model::admission::Reached;
 use crate::model::job::Job;
-use crate::model::wait::{Ahead, OrderLimit, PendingAsk, Reason, Remedy};
+use crate::model::wait::{OrderLimit, PendingAsk, Reason, Remedy};
 use crate::words::ids::Locality;
-use crate::words::resource::RESOURCE_TYPES_MAX;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 impl View<'_> {
-    pub(super) fn remedies(&self, asked: &PendingAsk<'_>, reason: &Reason) -> Vec<Remedy> {
-        match *reason {
+    pub(super) fn remedies(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
+        match found.reason {
             Reason::JobLimit { .. } | Reason::UserJobs { .. } => self.more_running_jobs(asked.job),
             Reason::UserLimit { .. } | Reason::UserMasters { .. } => {
                 let remedy = self.answers.user_remedy(asked.job, asked.ask);
                 remedy.into_iter().collect()
             }
-            Reason::TooLarge(lacking) => vec![Remedy::Node {
-                resource: lacking.resource,
-                amount: lacking.wanted,
-                free: false,
-            }],
-            Reason::Room { shortage, .. } => vec![Remedy::Node {
-                resource: shortage.resource,
-                amount: shortage.wanted,
-                free: true,
-            }],
+            Reason::TooLarge { .. } | Reason::NoNodes { .. } | Reason::Blacklisted { .. } => {
+                self.another_node(asked, &Resource::ZERO, false)
+            }
+            Reason::HeldNodes { .. } => self.another_node(asked, &Resource::ZERO, true),
+            Reason::Room { node, .. } => {
+                let node = self.world.cluster.node(node);
+                self.another_node(asked, &node.map_or(Resource::ZERO, |node| node.free), true)
+            }
             Reason::QueueLimit { .. } => self.larger_queues(asked),
             Reason::MasterLimit { .. } => self.more_masters(asked),
             Reason::Held(held) => released(held),
-            Reason::Quota { .. } | Reason::Share { .. } => self.share.remedies(asked, &self.world),
-            Reason::Behind { ahead, .. } => self.higher_priority(asked, ahead),
+            Reason::Quota { .. } | Reason::Share { .. } => self.of_share(asked, found),
+            Reason::Behind { .. } => self.higher_priority(asked, found),
             Reason::Locality { until_ms, .. } => {
                 let widened = |at_ms| Remedy::Time {
                     at_ms,
@@ -53,6 +52,35 @@ impl View<'_> {
                 level: None,
             }],
             _ => Vec::new(),
+        }
+    }
+
+    /// Returns what a new node must have for the ask, of the types of which there is less. Nothing
+    /// if such a node would serve another ask first.
+    fn another_node(&self, asked: &PendingAsk<'_>, there_is: &Resource, free: bool) -> Vec<Remedy> {
+        if !self.is_served_by_a_new_node(asked) {
+            return Vec::new();
+        }
+        let size = asked.size();
+        let lacking = (0..RESOURCE_TYPES_MAX).filter(|i| size[*i] > there_is[*i].max(0));
+        let node = |i: usize| Remedy::Node {
+            resource: i as u8,
+            amount: size[i],
+            free,
+        };
+        lacking.map(node).collect()
+    }
+
+    /// Returns what puts the queue first that the share passes, if the job is next in that.
+    fn of_share(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
+        let Some((_, passed)) = &found.passed else {
+            return Vec::new();
+        };
+        let remedies = self.share.remedies(asked, passed, &self.world);
+        let is_next_below = |child| self.is_served_by_a_new_node_below(asked, Some(child));
+        match (found.reason, passed.apart) {
+            (Reason::Share { .. }, Some((child, _))) if !is_next_below(child) => Vec::new(),
+            _ => remedies,
         }
     }
 
@@ -80,11 +108,12 @@ impl View<'_> {
         let mut remedies = Vec::new();
         for at in self.world.tree.path_up(asked.job.leaf) {
             let node = self.world.tree.node(at);
-            if shortage(&size, &(node.max_share - node.used)).is_none() {
+            let room = self.world.tree.room_at(at, asked.job.leaf, asked.ask.shape);
+            if !node.limited || shortage(&size, &room).is_none() {
                 continue;
             }
             for i in 0..RESOURCE_TYPES_MAX {
-                let limit = node.used[i] + size[i];
+                let limit = node.max_share[i] - room[i] + size[i];
                 if size[i] > 0 && limit > node.max_share[i] {
                     remedies.push(Remedy::MaxShare {
                         queue: node.queue,
@@ -124,15 +153,15 @@ impl View<'_> {
 
     /// Returns the least application priority that would put the job first. Nothing if the order
     /// stage ignores priorities.
-    fn higher_priority(&self, asked: &PendingAsk<'_>, ahead: Ahead) -> Vec<Remedy> {
-        let Some(first) = self.world.cluster.job(ahead.first) else {
+    fn higher_priority(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
+        let passed = found.passed.filter(|(next, _)| next.by_key);
+        let first = passed.and_then(|(next, _)| {
+            let first = self.world.cluster.job(next.job)?;
+            Some((first, Entry::new(first, first.ask(next.ask)?)))
+        });
+        let Some((first, theirs)) = first else {
             return Vec::new();
         };
-        let keys = first
-            .pending()
-            .map(|ask| Entry::new(first, ask).order)
-            .min()
-            .map(|key| (key, first.facts.job));
         let mut raised = Job::new(asked.job.facts, asked.job.leaf);
         raised.hints = asked.job.hints;
         (raised.running, raised.done) = (asked.job.running, asked.job.done);
@@ -140,7 +169,7 @@ impl View<'_> {
         let mut goes_first = |priority: i32| {
             raised.facts.priority = priority;
             let key = self.order.key(&raised, asked.kind);
-            keys.is_some_and(|first| (key, raised.facts.job) < first)
+            (key, raised.facts.job) < (theirs.order, theirs.job)
         };
         let above = first.facts.priority.saturating_add(1);
         let candidates = [first.facts.priority, above].into_iter();

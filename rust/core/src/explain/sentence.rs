@@ -2,7 +2,7 @@
 //! nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
 use crate::model::queue::{LimitedBy, Queues, Spares};
-use crate::model::wait::{Ahead, Measure, OrderLimit, Reason, Remedy, Shortage, Wait};
+use crate::model::wait::{Ahead, Measure, OrderLimit, Reason, Remedy, Wait};
 use crate::words::credits::{Bound, Credits};
 use crate::words::ids::{Locality, Millis, QueueId};
 use crate::words::kind::Kind;
@@ -70,7 +70,11 @@ fn tasks(kind: Kind, am: bool) -> &'static str {
 /// Renders why an ask waits and what would change it: `waits: queue ... ; with ... it would ...`.
 pub(crate) fn sentence(wait: &Wait, names: &Names<'_>) -> String {
     let mut text = format!("waits: {}", reason(wait, names));
-    let remedies: Vec<String> = wait.remedies.iter().map(|r| remedy(r, names)).collect();
+    let is_node = |remedy: &&Remedy| matches!(remedy, Remedy::Node { .. });
+    let others = wait.remedies.iter().filter(|remedy| !is_node(remedy));
+    let mut remedies: Vec<String> = others.map(|r| remedy(r, names)).collect();
+    let nodes: Vec<&Remedy> = wait.remedies.iter().filter(is_node).collect();
+    remedies.extend(another_node(&nodes, names));
     if !remedies.is_empty() {
         text.push_str("; ");
         text.push_str(&remedies.join(", and "));
@@ -226,14 +230,24 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             used,
             wanted,
             max,
-        } => format!(
-            "{} uses {} of {} ({}), and one more container needs {}",
-            names.queue(queue),
-            names.amount(resource, used),
-            names.amount(resource, max),
-            names.limit(queue),
-            names.amount(resource, wanted)
-        ),
+            kept,
+        } => {
+            let kept = match kept {
+                0 => String::new(),
+                kept => {
+                    let kept = names.amount(resource, kept);
+                    format!("; {kept} of the rest are kept for a container that is next in line")
+                }
+            };
+            format!(
+                "{} uses {} of {} ({}), and one more container needs {}{kept}",
+                names.queue(queue),
+                names.amount(resource, used),
+                names.amount(resource, max),
+                names.limit(queue),
+                names.amount(resource, wanted)
+            )
+        }
         Reason::MasterLimit {
             queue,
             resource,
@@ -255,13 +269,21 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             used,
             entitled,
             first,
-        } => format!(
-            "{} uses {} of the {} that it is entitled to, and {} goes first",
-            names.queue(queue),
-            names.amount(resource, used),
-            names.amount(resource, entitled),
-            names.queue(first)
-        ),
+            short,
+        } => {
+            let short = short.filter(|short| short.resource != resource);
+            let short = short.map_or_else(String::new, |short| {
+                let wanted = names.amount(short.resource, short.wanted);
+                format!("; no node has the {wanted} free that a container needs")
+            });
+            format!(
+                "{} uses {} of the {} that it is entitled to, and {} goes first{short}",
+                names.queue(queue),
+                names.amount(resource, used),
+                names.amount(resource, entitled),
+                names.queue(first)
+            )
+        }
         Reason::Arrival { queue, first } => format!(
             "job#{} of another queue was submitted before the first of {}",
             first.0,
@@ -354,15 +376,15 @@ fn of_nodes(wait: &Wait, names: &Names<'_>) -> String {
             };
             format!("{none}{}", elsewhere(labelled))
         }
-        Reason::TooLarge(Shortage {
-            resource,
-            wanted,
-            most,
-        }) => format!(
-            "a container needs {}, and no node has more than {}",
-            names.amount(resource, wanted),
-            names.amount(resource, most)
-        ),
+        Reason::TooLarge { shortage, node } => {
+            let most = names.amount(shortage.resource, shortage.most);
+            let most = match node {
+                None => format!("no node has more than {most}"),
+                Some(node) => format!("node#{}, the largest, has {most}", node.0),
+            };
+            let wanted = names.amount(shortage.resource, shortage.wanted);
+            format!("a container needs {wanted}, and {most}")
+        }
         Reason::Locality { level, until_ms } => {
             let places = match level {
                 Locality::NodeLocal => "hosts",
@@ -382,11 +404,17 @@ fn of_nodes(wait: &Wait, names: &Names<'_>) -> String {
             let (tasks, span) = (tasks(wait.kind, wait.am), names.span(until_ms));
             format!("{tasks} of its queue wait for {racks}, {span} more")
         }
-        Reason::Strict { places } => {
+        Reason::Strict { places, up: 0 } => {
+            format!("none of the {places} hosts and racks that it insists on has a node for it")
+        }
+        Reason::Strict { places, .. } => {
             format!("the {places} hosts and racks that it insists on have no room")
         }
-        Reason::Blacklisted { nodes } => {
+        Reason::Blacklisted { nodes, room: true } => {
             format!("it has blacklisted the only {nodes} nodes that have room")
+        }
+        Reason::Blacklisted { nodes, .. } => {
+            format!("it has blacklisted all {nodes} nodes that are large enough")
         }
         Reason::Refused { nodes, until_ms } => format!(
             "the ResourceManager refused it on the only {nodes} nodes that have room, and they \
@@ -435,7 +463,7 @@ fn of_room(reason: &Reason, names: &Names<'_>) -> String {
             )
         }
         Reason::HeldNodes { nodes, until_ms } => format!(
-            "the {nodes} nodes with room are held for other containers, for {} at the most",
+            "the {nodes} nodes that it could use are held for other containers, for {} at the most",
             names.span(*until_ms)
         ),
         Reason::Soon { nodes: 0 } => "it is let in when the next job ends".to_string(),
@@ -535,7 +563,7 @@ fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {
             entitled,
             ..
         } => format!(
-            "with a weight of {weight} it would be entitled to {}",
+            "with a weight of {weight} it would go first, entitled to {}",
             names.amount(*resource, *entitled)
         ),
         Remedy::Priority { priority } => {
@@ -547,18 +575,25 @@ fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {
         Remedy::UserJobs { limit } => format!("with a user_max_jobs of {limit} it would run"),
         Remedy::Maps { more } => format!("it starts after {more} more"),
         Remedy::Time { at_ms, level } => format!("in {} {}", names.span(*at_ms), then(*level)),
-        Remedy::Node {
-            resource,
-            amount,
-            free,
-        } => {
-            let amount = names.amount(*resource, *amount);
-            let what = if *free { "with" } else { "of" };
-            let rest = if *free { " free" } else { "" };
-            format!("a node {what} {amount}{rest} would do")
-        }
         _ => remedy_of_user(remedy, names),
     }
+}
+
+/// Renders what one new node must have.
+fn another_node(remedies: &[&Remedy], names: &Names<'_>) -> Option<String> {
+    let amounts = remedies.iter().filter_map(|remedy| match remedy {
+        Remedy::Node {
+            resource, amount, ..
+        } => Some(names.amount(*resource, *amount)),
+        _ => None,
+    });
+    let amounts: Vec<String> = amounts.collect();
+    let (what, rest) = match remedies.first()? {
+        Remedy::Node { free: true, .. } => ("with", " free"),
+        _ => ("of", ""),
+    };
+    let amounts = amounts.join(" and ");
+    Some(format!("a node {what} {amounts}{rest} would do"))
 }
 
 fn then(level: Option<Locality>) -> &'static str {

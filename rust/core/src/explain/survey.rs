@@ -28,12 +28,11 @@ pub(crate) struct Survey {
     pub(super) foreign: bool,
     /// Number of nodes that have room and are held for another size, and when the first hold ends.
     pub(super) held: Option<(u32, Millis)>,
-    /// What the largest node lacks, if no node is large enough.
-    pub(super) too_small: Option<Shortage>,
+    /// What nodes lack if none is large enough. With the largest of them, if others have more of
+    /// that and less of another type.
+    pub(super) too_small: Option<(Shortage, Option<NodeId>)>,
     /// Nodes of other labels that have room.
     pub(super) labelled: u32,
-    /// The node with the most free memory of those that are large enough.
-    pub(super) roomiest: Option<NodeId>,
 }
 
 /// Returns the scarcest of the resource types that do not fit; none if all fit.
@@ -54,7 +53,7 @@ impl View<'_> {
         let size = self.backlog.shapes.get(shape).size;
         let mut survey = Survey::default();
         let mut largest: Option<&Node> = None;
-        let mut roomiest: Option<&Node> = None;
+        let mut most = Resource::ZERO;
         let nodes = self.world.cluster.nodes();
         for node in nodes.filter(|node| node.facts.schedulable) {
             if node.facts.partition != size.partition {
@@ -62,6 +61,7 @@ impl View<'_> {
                 continue;
             }
             survey.nodes += 1;
+            most = most.component_max(&node.whole);
             if largest.is_none_or(|other| size_of(other) < size_of(node)) {
                 largest = Some(node);
             }
@@ -69,17 +69,18 @@ impl View<'_> {
                 continue;
             }
             survey.large += 1;
-            if roomiest.is_none_or(|other| other.free.memory_mb() < node.free.memory_mb()) {
-                roomiest = Some(node);
-            }
             if size.resource.fits_in(&node.free) {
                 self.count_room(shape, &size, node, &mut survey);
             }
         }
         if survey.large == 0 {
-            survey.too_small = largest.and_then(|node| shortage(&size.resource, &node.whole));
+            let of_all = shortage(&size.resource, &most).map(|lacking| (lacking, None));
+            let of_one = |node: &Node| {
+                let lacking = shortage(&size.resource, &node.whole)?;
+                Some((lacking, Some(node.facts.node)))
+            };
+            survey.too_small = of_all.or_else(|| largest.and_then(of_one));
         }
-        survey.roomiest = roomiest.map(|node| node.facts.node);
         survey
     }
 

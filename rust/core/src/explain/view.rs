@@ -2,22 +2,46 @@
 //! a rule could differ from the rule.
 
 use super::Names;
-use crate::backlog::{Backlog, Reservation};
+use crate::backlog::{Backlog, Entry, Reservation, ShapeSize};
 use crate::model::change::World;
-use crate::model::cluster::Node;
+use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
-use crate::model::wait::{Remedy, UserBound};
+use crate::model::wait::{Ahead, Remedy, UserBound};
 use crate::stage::order::Order;
 use crate::stage::place::Place;
 use crate::stage::share::Share;
-use crate::words::ids::{JobId, Millis, NodeId, PartitionId};
-use crate::words::keys::POOLS;
+use crate::words::ids::{AskId, JobId, Millis, NodeId, PartitionId};
+use crate::words::keys::{POOLS, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The ask that a search finds on a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    pub(crate) job: JobId,
+    pub(crate) ask: AskId,
+    /// Whether the order of keys led to it; otherwise the order or the place stage preferred it on
+    /// this node.
+    pub(crate) by_key: bool,
+}
 
 /// Answers that the search and preemption give themselves.
 pub(crate) trait Answers {
+    /// Returns the ask that the node serves next, if there were room for a container of `size`.
+    /// Below `from`, or in the whole tree.
+    fn next_on(&self, node: &Node, size: &ShapeSize, from: Option<ShareNodeId>) -> Option<Next>;
+
+    /// Returns the jobs with asks in the leaf of one that stand before it and that the node may
+    /// serve, if there were room for `size`. Counts up to `most` asks of each size.
+    fn ahead_on(
+        &self,
+        node: &Node,
+        size: &ShapeSize,
+        waiting: (&Job, &Ask),
+        most: u32,
+    ) -> Option<Ahead>;
+
     /// Returns by pool whether the node has no slot left.
     fn full_pools(&self, node: &Node) -> [bool; POOLS];
 
@@ -38,6 +62,42 @@ pub(crate) trait Answers {
 
     /// Returns a setting with which an ask that its user's limit holds would go on.
     fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy>;
+}
+
+/// Counts the asks of other jobs in `sets` that stand before one, as far as they count. Looks at up
+/// to `most` in each set.
+pub(crate) fn count_ahead<'a>(
+    cluster: &Cluster,
+    sets: impl Iterator<Item = (&'a ShapeId, &'a BTreeSet<Entry>)>,
+    mine: &Entry,
+    most: u32,
+    counts: impl Fn(&Entry, &Ask) -> bool,
+) -> Option<Ahead> {
+    let mut jobs = BTreeSet::new();
+    let (mut tasks, mut more) = (0u32, false);
+    let mut first: Option<Entry> = None;
+    for (_, set) in sets {
+        let before = set.range(..mine).filter(|entry| entry.job != mine.job);
+        for (n, entry) in before.enumerate() {
+            if n as u32 == most {
+                more = true;
+                break;
+            }
+            let ask = cluster.job(entry.job).and_then(|job| job.ask(entry.ask));
+            let ask = ask.expect("indexed asks are there");
+            if counts(entry, ask) {
+                jobs.insert(entry.job);
+                tasks = tasks.saturating_add(ask.facts.count);
+                first = first.filter(|first| first < entry).or(Some(*entry));
+            }
+        }
+    }
+    Some(Ahead {
+        jobs: jobs.len() as u32,
+        tasks,
+        first: first?.job,
+        more,
+    })
 }
 
 /// An engine as explanations see it.

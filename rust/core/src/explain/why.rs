@@ -4,18 +4,17 @@
 
 use super::View;
 use super::survey::{Survey, Surveys, shortage};
+use super::turn::Found;
 use crate::backlog::Entry;
 use crate::model::admission::Reached;
-use crate::model::cluster::Node;
-use crate::model::job::{Job, Standing};
+use crate::model::job::Job;
 use crate::model::queue::Queue;
-use crate::model::wait::{Ahead, PendingAsk, Reason, Wait};
+use crate::model::wait::{PendingAsk, Reason, Wait};
 use crate::stage::worth::Worth;
 use crate::words::ids::{JobId, Millis};
-use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
-use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::words::resource::Resource;
+use std::collections::BTreeMap;
 
 impl View<'_> {
     /// Returns what a job waits for, apart for its ApplicationMaster, maps, reduces and other
@@ -32,16 +31,19 @@ impl View<'_> {
             let survey = surveys
                 .entry(asked.ask.shape)
                 .or_insert_with(|| view.survey(asked.ask.shape));
-            let ahead = view.ahead(&asked, ahead_max);
-            let reason = view.why(&asked, survey, ahead);
+            let found = view.why(&asked, survey, ahead_max);
             Wait {
                 ask: asked.ask.facts.ask,
                 kind: asked.kind,
                 am: asked.ask.facts.am,
                 pending,
-                reason,
-                ahead,
-                remedies: view.remedies(&asked, &reason),
+                reason: found.reason,
+                ahead: match found.reason {
+                    Reason::Behind { ahead, .. } => Some(ahead),
+                    _ if found.reason.is_next() => None,
+                    _ => view.ahead(&asked, ahead_max),
+                },
+                remedies: view.remedies(&asked, &found),
             }
         };
         asks.into_iter().map(wait)
@@ -59,7 +61,7 @@ impl View<'_> {
         let survey = surveys
             .entry(asked.ask.shape)
             .or_insert_with(|| view.survey(asked.ask.shape));
-        Some(view.why(&asked, survey, view.ahead(&asked, ahead_max)))
+        Some(view.why(&asked, survey, ahead_max).reason)
     }
 
     /// Returns the first ask of each class of pending asks, with the containers the class wants.
@@ -83,47 +85,43 @@ impl View<'_> {
         classes.into_values().collect()
     }
 
-    fn why(&self, asked: &PendingAsk<'_>, survey: &Survey, ahead: Option<Ahead>) -> Reason {
+    fn why(&self, asked: &PendingAsk<'_>, survey: &Survey, ahead_max: u32) -> Found {
+        match self.limit(asked, survey) {
+            Some(reason) => reason.into(),
+            None => self.turn(asked, survey, ahead_max),
+        }
+    }
+
+    /// Returns what holds an ask, whatever others ask for.
+    fn limit(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Option<Reason> {
         let job = asked.job;
         if !job.runnable {
-            return self.job_limit(job);
+            return Some(self.job_limit(job));
         }
         if survey.nodes == 0 {
             let partition = asked.ask.facts.partition;
             let labelled = survey.labelled;
-            return Reason::NoNodes {
+            return Some(Reason::NoNodes {
                 partition,
                 labelled,
-            };
+            });
         }
-        if let Some(shortage) = survey.too_small {
-            return Reason::TooLarge(shortage);
+        if let Some((shortage, node)) = survey.too_small {
+            return Some(Reason::TooLarge { shortage, node });
         }
         if job.is_held(asked.ask)
             && let Some(reason) = self.user_limit(asked)
         {
-            return reason;
+            return Some(reason);
         }
         if job.master_held {
             // The room has come since the last look at the line.
-            return Reason::Soon { nodes: 0 };
+            return Some(Reason::Soon { nodes: 0 });
         }
         if !job.is_due(asked.ask) {
-            return Reason::Held(self.order.held(job, asked.kind, &self.world));
+            return Some(Reason::Held(self.order.held(job, asked.kind, &self.world)));
         }
-        if let Some(reason) = self.over_limit(asked) {
-            return reason;
-        }
-        if survey.ready > 0 {
-            return self.with_room(asked, survey);
-        }
-        if let Some(reason) = self.share.explain(asked, &self.world) {
-            return reason;
-        }
-        if let Some(ahead) = ahead {
-            return self.behind(asked, ahead);
-        }
-        self.without_room(asked, survey)
+        self.over_limit(asked)
     }
 
     fn job_limit(&self, job: &Job) -> Reason {
@@ -202,10 +200,10 @@ impl View<'_> {
                 },
             });
         }
-        let i = (0..RESOURCE_TYPES_MAX).find(|i| room[*i] < 0).unwrap_or(0);
+        let i = usize::from(bound.compared);
         Some(Reason::UserLimit {
             queue,
-            resource: i as u8,
+            resource: bound.compared,
             used: bound.used[i],
             max: bound.limit[i],
         })
@@ -227,6 +225,7 @@ impl View<'_> {
                 used: node.used[i],
                 wanted: lacking.wanted,
                 max: node.max_share[i],
+                kept: (node.max_share - node.used - room)[i],
             });
         }
         if !asked.ask.facts.am {
@@ -246,58 +245,9 @@ impl View<'_> {
         })
     }
 
-    /// Handles nodes with room: the ask waits for its places, is kept off the nodes, or is about to
-    /// be served.
-    fn with_room(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Reason {
-        let (job, ask) = (asked.job, asked.ask);
-        let size = &self.backlog.shapes.get(ask.shape).size;
-        let (mut blacklisted, mut refused, mut elsewhere) = (0, 0, 0);
-        let mut until_ms = Millis::MAX;
-        let has_room = |node: &&Node| {
-            let taken = size
-                .pool
-                .is_some_and(|pool| self.answers.full_pools(node)[pool]);
-            size.resource.fits_in(&node.free) && !taken
-        };
-        for node in size.nodes(self.world.cluster).filter(has_room) {
-            let facts = &node.facts;
-            if job.blacklists(facts.host, facts.rack) {
-                blacklisted += 1;
-            } else if let Some(until) = job
-                .refused
-                .get(&facts.node)
-                .filter(|t| **t > self.world.now)
-            {
-                refused += 1;
-                until_ms = until_ms.min(*until);
-            } else if ask.may_run_on(facts.host, facts.rack) {
-                let nodes = survey.ready;
-                let ranking = self.place.ranking();
-                let passed = ranking.and_then(|ranking| ranking.explain(asked, self.world.now));
-                return passed.unwrap_or(Reason::Soon { nodes });
-            } else {
-                elsewhere += 1;
-            }
-        }
-        match ask.standing {
-            _ if elsewhere == 0 && refused > 0 => Reason::Refused {
-                nodes: refused,
-                until_ms,
-            },
-            _ if elsewhere == 0 => Reason::Blacklisted { nodes: blacklisted },
-            Standing::Locked => Reason::Locality {
-                level: ask.level,
-                until_ms: self.goes_further_ms(asked),
-            },
-            _ => Reason::Strict {
-                places: ask.rows.len() as u32,
-            },
-        }
-    }
-
     /// Returns when a locked ask goes further from its places: when its timer is due and the whole
     /// wait since the ask was first passed over has elapsed (`fire_timers`).
-    fn goes_further_ms(&self, asked: &PendingAsk<'_>) -> Option<Millis> {
+    pub(super) fn goes_further_ms(&self, asked: &PendingAsk<'_>) -> Option<Millis> {
         let ask = asked.ask;
         let (cluster, tree) = (self.world.cluster, self.world.tree);
         let skips = &self.backlog.skips;
@@ -314,83 +264,6 @@ impl View<'_> {
             ask: asked.ask,
             slots: self.world.slots[asked.pool.unwrap_or(0)],
         }
-    }
-
-    fn behind(&self, asked: &PendingAsk<'_>, ahead: Ahead) -> Reason {
-        let mine = self.order.measure(asked.job, asked.kind);
-        let first = self.world.cluster.job(ahead.first);
-        let theirs = first.and_then(|first| {
-            let kinds = first.pending().map(|ask| first.kind(ask.facts.priority));
-            // Prefers the same kind, if the first job asks for it.
-            let kind = kinds.min_by_key(|kind| (*kind != asked.kind, *kind))?;
-            self.order.measure(first, kind)
-        });
-        Reason::Behind {
-            ahead,
-            mine,
-            theirs,
-        }
-    }
-
-    fn without_room(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Reason {
-        if let (Some(pool), true) = (asked.pool, survey.slotless > 0) {
-            let root = self.world.tree.node(ShareNodeId::ROOT);
-            return Reason::Slots {
-                pool: pool as u8,
-                running: root.running[pool],
-                slots: self.world.slots[pool],
-                foreign: survey.foreign,
-            };
-        }
-        if let Some((nodes, until_ms)) = survey.held {
-            return Reason::HeldNodes { nodes, until_ms };
-        }
-        let node = survey.roomiest.and_then(|id| self.world.cluster.node(id));
-        let node = node.expect("a survey without room has a node that is large enough");
-        let shortage = shortage(&asked.size(), &node.free);
-        Reason::Room {
-            shortage: shortage.expect("a node with the room would have been ready"),
-            node: node.facts.node,
-            held: self.held_for(asked.job.facts.job),
-            labelled: survey.labelled,
-            spared: self.answers.spared(asked.job, asked.ask),
-        }
-    }
-
-    /// Returns the jobs ahead of an ask in its leaf. Counts up to `most` asks of each size.
-    pub(super) fn ahead(&self, asked: &PendingAsk<'_>, most: u32) -> Option<Ahead> {
-        let mine = Entry::new(asked.job, asked.ask);
-        let leaf = self.backlog.leaf(asked.job.leaf);
-        // With a ranking, the place stage also decides between jobs, not their keys alone.
-        if asked.ask.standing == Standing::Out || self.place.ranking().is_some() {
-            return None;
-        }
-        let mut jobs = BTreeSet::new();
-        let (mut tasks, mut more) = (0u32, false);
-        let mut first: Option<Entry> = None;
-        for set in leaf.open.values().chain(leaf.locked.values()) {
-            let before = set.range(..mine).filter(|entry| entry.job != mine.job);
-            for (n, entry) in before.enumerate() {
-                if n as u32 == most {
-                    more = true;
-                    break;
-                }
-                jobs.insert(entry.job);
-                let ask = self
-                    .world
-                    .cluster
-                    .job(entry.job)
-                    .and_then(|job| job.ask(entry.ask));
-                tasks = tasks.saturating_add(ask.map_or(0, |ask| ask.facts.count));
-                first = first.filter(|first| first < entry).or(Some(*entry));
-            }
-        }
-        first.map(|first| Ahead {
-            jobs: jobs.len() as u32,
-            tasks,
-            first: first.job,
-            more,
-        })
     }
 
     /// Sums what the ApplicationMasters ahead of an ask in its leaf want.

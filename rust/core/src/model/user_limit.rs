@@ -104,6 +104,17 @@ impl Terms {
         self.masters(&self.guaranteed, part)
     }
 
+    /// The resource type by which an amount compares first.
+    pub(crate) fn compared(&self, amount: &Resource) -> usize {
+        let share = |i: &usize| share_of(amount, &self.cluster, *i).unwrap_or(f64::MIN);
+        let types = (0..RESOURCE_TYPES_MAX).filter(|i| self.dominant || *i == 0);
+        // Of equal ones the first.
+        types
+            .rev()
+            .max_by(|a, b| share(a).total_cmp(&share(b)))
+            .unwrap_or(0)
+    }
+
     /// The share of the cluster that an amount is.
     pub(crate) fn share(&self, amount: &Resource) -> f64 {
         match self.dominant {

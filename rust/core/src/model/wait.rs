@@ -62,6 +62,8 @@ pub(crate) struct UserBound {
     pub limit: Resource,
     /// Whether it is the limit of all users.
     pub of_leaf: bool,
+    /// Index of the resource type by which usage and limit compare.
+    pub compared: u8,
 }
 
 /// A resource type of which a container needs more than there is.
@@ -158,7 +160,12 @@ pub enum Reason {
         labelled: u32,
     },
     /// A container is larger than any node.
-    TooLarge(Shortage),
+    TooLarge {
+        #[serde(flatten)]
+        shortage: Shortage,
+        /// The largest node, if others have more of the resource type and less of another.
+        node: Option<NodeId>,
+    },
     /// The order stage lets no task of its kind start.
     Held(OrderLimit),
     /// A queue on its path would exceed its `max_share`.
@@ -172,6 +179,8 @@ pub enum Reason {
         wanted: i64,
         /// Limit of the queue.
         max: i64,
+        /// The part of what the limit leaves that is kept for an ask that is next in line.
+        kept: i64,
     },
     /// ApplicationMasters of its queue use what `max_am_share` allows.
     MasterLimit {
@@ -223,6 +232,8 @@ pub enum Reason {
         entitled: i64,
         /// The queue that goes first.
         first: QueueId,
+        /// What no node has enough of for the ask.
+        short: Option<Shortage>,
     },
     /// A job of another queue arrived first.
     Arrival { queue: QueueId, first: JobId },
@@ -251,9 +262,15 @@ pub enum Reason {
     Strict {
         /// Number of places that it named.
         places: u32,
+        /// Nodes there that are up and large enough.
+        up: u32,
     },
     /// The job blacklisted the nodes that have room.
-    Blacklisted { nodes: u32 },
+    Blacklisted {
+        nodes: u32,
+        /// Whether they have room; otherwise they are all that are large enough.
+        room: bool,
+    },
     /// The host refused the job a moment ago on the nodes that have room.
     Refused {
         nodes: u32,
@@ -334,6 +351,17 @@ impl Reason {
             Reason::Refused { .. } => Stage::Host,
             _ => Stage::Engine,
         }
+    }
+
+    /// Whether no other ask goes before this one.
+    pub(crate) fn is_next(&self) -> bool {
+        matches!(
+            self,
+            Reason::Soon { .. }
+                | Reason::Room { .. }
+                | Reason::Slots { .. }
+                | Reason::HeldNodes { .. }
+        )
     }
 
     /// Whether both are the same reason, perhaps with other numbers.

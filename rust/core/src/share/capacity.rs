@@ -8,7 +8,7 @@ use crate::config::Compare;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason};
-use crate::stage::behind::behind;
+use crate::stage::behind::{Passed, behind};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::division;
@@ -58,8 +58,13 @@ impl Share for Capacity {
         division::entitle(tree, capacity);
     }
 
-    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
-        behind(asked, world, |node| {
+    fn explain(
+        &self,
+        _asked: &PendingAsk<'_>,
+        passed: &Passed,
+        world: &World<'_>,
+    ) -> Option<Reason> {
+        behind(passed, world, |node| {
             self.0.compared(node, &world.cluster.capacity)
         })
     }

@@ -9,7 +9,7 @@ use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill_exact};
-use crate::stage::behind::{behind, heavier};
+use crate::stage::behind::{Passed, behind, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::share::{Share, ShareEntry};
@@ -61,24 +61,34 @@ impl Share for Drf {
         }
     }
 
-    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
+    fn explain(
+        &self,
+        _asked: &PendingAsk<'_>,
+        passed: &Passed,
+        world: &World<'_>,
+    ) -> Option<Reason> {
         let capacity = &world.cluster.capacity;
-        behind(asked, world, |node| DOMINANT.compared(node, capacity))
+        behind(passed, world, |node| DOMINANT.compared(node, capacity))
     }
 
-    fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(&self, asked: &PendingAsk<'_>, passed: &Passed, world: &World<'_>) -> Vec<Remedy> {
         let capacity = &world.cluster.capacity;
         let compared = |node: &ShareNode| DOMINANT.compared(node, capacity);
-        heavier(asked, world, compared, |parent, child, i| {
-            let total = parent.fair_share;
-            let mut parties = parties(world.tree, &parent.children, &total, capacity, 1.0);
-            let me = parent.children.iter().position(|id| *id == child);
-            let me = me.expect("a node is among its parent's children");
-            move |weight| {
-                parties[me].weight = weight;
-                parties[me].amounts(progressive_filling(&total, &parties)[me])[i]
-            }
-        })
+        heavier(
+            (asked, passed),
+            (world, self),
+            compared,
+            |parent, child, i| {
+                let total = parent.fair_share;
+                let mut parties = parties(world.tree, &parent.children, &total, capacity, 1.0);
+                let me = parent.children.iter().position(|id| *id == child);
+                let me = me.expect("a node is among its parent's children");
+                move |weight| {
+                    parties[me].weight = weight;
+                    parties[me].amounts(progressive_filling(&total, &parties)[me])[i]
+                }
+            },
+        )
     }
 }
 

@@ -29,6 +29,7 @@ use crate::model::change::{Change, Stale, World};
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill};
+use crate::stage::behind::Passed;
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
 use crate::stage::market::Market;
@@ -506,11 +507,16 @@ impl Share for DynamicPriority {
         }
     }
 
-    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
-        self.why(asked, world)
+    fn explain(
+        &self,
+        asked: &PendingAsk<'_>,
+        passed: &Passed,
+        world: &World<'_>,
+    ) -> Option<Reason> {
+        self.why(asked, passed, world)
     }
 
-    fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(&self, asked: &PendingAsk<'_>, _passed: &Passed, world: &World<'_>) -> Vec<Remedy> {
         self.better_bid(asked, world).into_iter().collect()
     }
 }

@@ -3,7 +3,7 @@
 //! `ShareTree` keeps the tree, its usage and the order of its children; an implementation gives
 //! keys and entitlements.
 
-use super::behind;
+use super::behind::{Passed, behind};
 use super::common::Stage;
 use super::entry::Entry;
 use super::market::Market;
@@ -37,14 +37,24 @@ pub trait Share: Keys + Stage + Send {
         None
     }
 
-    /// Why the queue of an ask without room is not the next to be served; none if it is. Asked only
-    /// of asks that no limit holds.
-    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
-        behind::behind(asked, world, |_| 0)
+    /// Why the search serves another ask first, if that is the share's doing. Asked only of asks
+    /// that no limit holds.
+    fn explain(
+        &self,
+        _asked: &PendingAsk<'_>,
+        passed: &Passed,
+        world: &World<'_>,
+    ) -> Option<Reason> {
+        behind(passed, world, |_| 0)
     }
 
     /// Changes that would remove the reason that `explain` gave.
-    fn remedies(&self, _asked: &PendingAsk<'_>, _world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(
+        &self,
+        _asked: &PendingAsk<'_>,
+        _passed: &Passed,
+        _world: &World<'_>,
+    ) -> Vec<Remedy> {
         Vec::new()
     }
 }

@@ -391,7 +391,10 @@ fn want_of_room_names_the_node_that_would_do() {
     let queue = host.queue("u", None);
     host.job(1, queue);
     host.ask(1, 0, 1, 3_000);
-    assert_eq!(sentence(&mut host, 1), "waits: no node is up");
+    assert_eq!(
+        sentence(&mut host, 1),
+        "waits: no node is up; a node of 3000 MB and 1 vcores would do"
+    );
     let small = host.node(0, 2_000, 8);
     host.beat(small);
     assert_eq!(reason(&mut host, 1, "too_large")["most"], 2_000);
@@ -443,7 +446,8 @@ fn nodes_of_another_label_that_have_the_room_are_named() {
     host.step(&[Event::NodeRemoved(NodeId(plain))]);
     assert_eq!(
         sentence(&mut host, 1),
-        "waits: no node without a label is up; 1 node of another label has the room"
+        "waits: no node without a label is up; 1 node of another label has the room; a node of \
+         1024 MB and 1 vcores would do"
     );
 }
 

@@ -340,7 +340,10 @@ fn what_a_job_refuses_is_its_own_doing() {
     }]);
     host.ask(1, 0, 1, 1_024);
     assert_eq!(host.beat(node), []);
-    assert_eq!(reason(&mut host, 1), json!({"blacklisted": {"nodes": 1}}));
+    assert_eq!(
+        reason(&mut host, 1),
+        json!({"blacklisted": {"nodes": 1, "room": true}})
+    );
     host.step(&[Event::Blacklist {
         job: JobId(1),
         place: common::host_of(node),

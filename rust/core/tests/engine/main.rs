@@ -44,6 +44,7 @@ mod preemption_inside;
 mod preemption_searches;
 mod queue_changes;
 mod queue_model;
+mod remedies;
 mod reverse_adaptive;
 mod reverse_execution;
 mod reverse_placement;

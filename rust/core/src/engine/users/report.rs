@@ -46,6 +46,7 @@ impl Engine {
                     used,
                     limit,
                     of_leaf,
+                    compared: 0,
                 }
             }
             false => UserBound {
@@ -53,6 +54,7 @@ impl Engine {
                 used: user.used.on(label),
                 limit: terms.of_user(&self.limit_on(queue, label, &terms), weight),
                 of_leaf: false,
+                compared: terms.compared(&user.used.on(label)) as u8,
             },
         })
     }

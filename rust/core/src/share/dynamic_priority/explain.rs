@@ -5,7 +5,7 @@ use super::DynamicPriority;
 use super::quota::{least_bid, slots_at};
 use crate::model::change::World;
 use crate::model::wait::{PendingAsk, Reason, Remedy};
-use crate::stage::behind::passed_by;
+use crate::stage::behind::Passed;
 use crate::words::credits::Credits;
 
 /// Number of digits in a suggested bid; more would be of no use.
@@ -14,12 +14,18 @@ const DIGITS: u32 = 3;
 impl DynamicPriority {
     /// Returns the reason: no authority pays, the quota is used up, or another queue's job came
     /// first.
-    pub(super) fn why(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
+    pub(super) fn why(
+        &self,
+        asked: &PendingAsk<'_>,
+        passed: &Passed,
+        world: &World<'_>,
+    ) -> Option<Reason> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;
         if let Some(unpaid) = self.unpaid_reason(asked.job, world.now) {
             return Some(unpaid);
         }
+        passed.apart?;
         let node = world.tree.node(at);
         let pool = asked.pool.unwrap_or(0);
         let below = match asked.pool {
@@ -27,11 +33,9 @@ impl DynamicPriority {
             None => self.has_quota_left(at.index(), node),
         };
         if below {
-            let (_, first) = passed_by(asked, world)?;
-            let (_, first) = world.tree.node(first).first_arrival?;
             return Some(Reason::Arrival {
                 queue: node.queue,
-                first,
+                first: passed.job,
             });
         }
         let account = self.accounts.get(&leaf.name);

@@ -240,6 +240,12 @@ impl Host {
         self.step(events).into_iter().filter_map(grant).collect()
     }
 
+    /// Gives a node room for one more container, as if a foreign one had ended there.
+    pub fn make_room(&mut self, node: u32, size: Resource) {
+        let free = &mut self.free[node as usize];
+        *free = free.component_max(&size);
+    }
+
     /// Returns the memory that a node has free.
     pub fn room_mb(&self, node: u32) -> i64 {
         self.free[node as usize].memory_mb()

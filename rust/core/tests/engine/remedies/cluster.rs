@@ -1,0 +1,461 @@
+//! Random small clusters with waiting jobs, the same for the same seed, and the changes that
+//! remedies name.
+
+use crate::common::town::Dice;
+use crate::common::{Host, host_of, plain_ask, rack_place, row};
+use heddle_core::model::job::Standing;
+use heddle_core::words::event::{AskFacts, Event, Refusal};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId, QueueId};
+use heddle_core::words::keys::POOLS;
+use heddle_core::words::resource::Resource;
+use serde_json::{Value, json};
+
+const LEAVES: [&str; 3] = ["root.a", "root.b.x", "root.b.y"];
+const QUEUES: [&str; 5] = ["root", "root.a", "root.b", "root.b.x", "root.b.y"];
+const GB: i64 = 1_024;
+
+/// A cluster in which jobs wait.
+pub(super) struct Case {
+    pub(super) host: Host,
+    pub(super) policy: Value,
+    config: Value,
+    labels: Vec<u32>,
+    pub(super) jobs: Vec<u32>,
+}
+
+impl Case {
+    pub(super) fn play(seed: u64) -> Case {
+        let mut dice = Dice(seed);
+        let policy = policy(&mut dice);
+        let config = config(&mut dice, &policy);
+        let users = json!({"ann": 1, "ben": 2, "cid": 3});
+        let host = Host::from_setup(&json!({"config": config, "users": users}));
+        let mut case = Case {
+            host,
+            policy,
+            config,
+            labels: Vec::new(),
+            jobs: Vec::new(),
+        };
+        for _ in 0..1 + dice.below(4) {
+            let label = u32::from(dice.one_in(5));
+            let (gb, vcores) = (dice.one(&[2, 4, 6]), dice.one(&[2, 4, 8]));
+            case.node(Resource::new(gb * GB, vcores), label);
+        }
+        let waits_for_time = dice.below(6);
+        for job in 0..4 + dice.below(6) as u32 {
+            case.submit(&mut dice, job);
+            if dice.one_in(2) {
+                case.round(&mut dice, 1_000);
+            }
+        }
+        for _ in 0..waits_for_time {
+            case.round(&mut dice, 1_500);
+        }
+        if !dice.one_in(4) {
+            case.host.beat_all();
+            case.host.beat_all();
+        }
+        case.host.tick();
+        case
+    }
+
+    fn node(&mut self, size: Resource, label: u32) -> u32 {
+        let rack = self.labels.len() as u32 % 2;
+        self.labels.push(label);
+        self.host.labelled_node(rack, size[0], size[1], label)
+    }
+
+    fn submit(&mut self, dice: &mut Dice, job: u32) {
+        let queue = self.host.queue("ann", Some(dice.one(&LEAVES)));
+        let (user, priority) = (1 + dice.below(3) as u32, dice.below(3) as i32);
+        self.host.now += 1;
+        self.host.submit(job, queue, user, priority);
+        self.jobs.push(job);
+        let label = u32::from(dice.one_in(8));
+        if dice.one_in(8) {
+            let place = host_of(dice.below(self.labels.len() as u64) as u32);
+            let (job, added) = (JobId(job), true);
+            self.host.step(&[Event::Blacklist { job, place, added }]);
+        }
+        if dice.one_in(3) {
+            let mb = dice.one(&[512, 1_024, 2_048]);
+            return self.ask(AskFacts {
+                am: true,
+                priority: 0,
+                partition: PartitionId(label),
+                ..plain_ask(job, 0, 1, mb)
+            });
+        }
+        for (ask, priority) in [(1, 20), (2, 10)] {
+            if ask == 2 && !dice.one_in(4) {
+                continue;
+            }
+            let mb = match dice.one_in(20) {
+                true => 7_168,
+                false => dice.one(&[512, 1_024, 1_536, 2_048, 3_072]),
+            };
+            let count = 1 + dice.below(5) as u32;
+            let facts = AskFacts {
+                priority,
+                partition: PartitionId(label),
+                resource: Resource::new(mb, dice.one(&[1, 1, 1, 2])),
+                ..plain_ask(job, ask, count, mb)
+            };
+            let near = dice.below(self.labels.len() as u64) as u32;
+            match dice.below(12) {
+                0 => {
+                    self.ask(AskFacts {
+                        relax: false,
+                        ..facts
+                    });
+                    let place = host_of(near);
+                    self.host.step(&[row(job, ask, place, count)]);
+                }
+                1 | 2 => {
+                    self.ask(facts);
+                    let rack = rack_place(near % 2);
+                    let rows = [host_of(near), rack].map(|place| row(job, ask, place, count));
+                    self.host.step(&rows);
+                }
+                _ => self.ask(facts),
+            }
+        }
+    }
+
+    fn ask(&mut self, facts: AskFacts) {
+        self.host.ask_facts(facts);
+    }
+
+    /// Lets time pass: containers end, a node reports, the host refuses a grant.
+    fn round(&mut self, dice: &mut Dice, time_ms: i64) {
+        self.host.now += time_ms;
+        if !self.host.containers.is_empty() && dice.one_in(3) {
+            let at = dice.below(self.host.containers.len() as u64) as usize;
+            let (job, key, _, _) = self.host.containers[at];
+            self.host.complete(job, key);
+        }
+        self.host.tick();
+        let node = dice.below(self.labels.len() as u64) as u32;
+        for grant in self.host.beat_unanswered(node) {
+            match dice.one_in(20) {
+                true => self.host.refuse(grant, Refusal::Other),
+                false => drop(self.host.commit(grant)),
+            }
+        }
+    }
+
+    /// What the job waits for first; none if it waits for nothing.
+    pub(super) fn wait(&mut self, job: u32) -> Option<Value> {
+        let reply = self.host.request(json!({"op": "explain", "job": job}));
+        let mut wait = reply["waits"].get(0)?.clone();
+        wait["sentence"] = reply["sentence"].clone();
+        Some(wait)
+    }
+
+    /// Lets every node report what it has.
+    pub(super) fn report_all(&mut self) {
+        self.host.beat_all();
+    }
+
+    /// Lets the node on which the job waits have room for one more container of its first ask.
+    pub(super) fn make_room(&mut self, job: u32, wait: &Value) {
+        let told = wait["reason"]["room"]["node"].as_u64();
+        let Some(size) = self.size(job, wait) else {
+            return;
+        };
+        let Some(node) = told.map(|node| node as u32).or(self.roomiest(job, wait)) else {
+            return;
+        };
+        self.host.make_room(node, size);
+        self.host.beat(node);
+    }
+
+    fn ask_of<'a>(&'a self, job: u32, wait: &Value) -> Option<&'a heddle_core::model::job::Ask> {
+        let job = self.host.engine.cluster().job(JobId(job))?;
+        let am = wait["am"] == true;
+        let kind = wait["kind"].as_str()?;
+        let named = |ask: &&heddle_core::model::job::Ask| {
+            let kinds = ["map", "reduce", "other"];
+            ask.facts.am == am && kinds[job.kind(ask.facts.priority) as usize] == kind
+        };
+        job.pending()
+            .filter(named)
+            .min_by_key(|ask| ask.facts.priority)
+    }
+
+    fn size(&self, job: u32, wait: &Value) -> Option<Resource> {
+        Some(self.ask_of(job, wait)?.facts.resource)
+    }
+
+    /// The node with the most free memory that may serve the first ask of a job.
+    fn roomiest(&self, id: u32, wait: &Value) -> Option<u32> {
+        let (ask, job) = (
+            self.ask_of(id, wait)?,
+            self.host.engine.cluster().job(JobId(id))?,
+        );
+        let now = self.host.now;
+        let mut nodes: Vec<_> = self.host.engine.cluster().nodes().collect();
+        nodes.retain(|node| {
+            let facts = &node.facts;
+            let refused = job.refused.get(&facts.node);
+            let mut held = self.host.engine.held_nodes();
+            facts.partition == ask.facts.partition
+                && ask.facts.resource.fits_in(&facts.capacity)
+                && ask.may_run_on(facts.host, facts.rack)
+                && !job.blacklist.contains(&facts.host)
+                && refused.is_none_or(|until| *until <= now)
+                && !held.any(|(at, by, size)| {
+                    at == facts.node && by != JobId(id) && size != ask.facts.resource
+                })
+        });
+        nodes.sort_by_key(|node| (-node.free.memory_mb(), node.facts.node));
+        Some(nodes.first()?.facts.node.0)
+    }
+
+    /// Whether its first ask insists on places for a while.
+    pub(super) fn is_locked(&self, job: u32, wait: &Value) -> bool {
+        let ask = self.ask_of(job, wait);
+        ask.is_some_and(|ask| ask.standing == Standing::Locked)
+    }
+
+    fn path(&self, queue: &Value) -> String {
+        let id = QueueId(queue.as_u64().expect("a queue") as u32);
+        let queue = self.host.engine.cluster().queues.get(id);
+        queue.expect("it is there").config.path.clone()
+    }
+
+    fn set(&mut self, path: &str, key: &str, value: Value) {
+        let queues = self.config["queues"].as_array_mut().expect("a list");
+        let at = queues.iter().position(|queue| queue["path"] == path);
+        let at = at.unwrap_or_else(|| {
+            queues.push(json!({"path": path}));
+            queues.len() - 1
+        });
+        queues[at][key] = value;
+    }
+
+    fn reload(&mut self) {
+        self.host
+            .request(json!({"op": "reload", "config": self.config}));
+    }
+
+    /// Makes the changes that remedies of a job name. Returns false for what a test cannot change.
+    pub(super) fn apply(&mut self, job: u32, wait: &Value, remedies: &[Value]) -> bool {
+        let mut node = self.size(job, wait);
+        let mut new_node = false;
+        for remedy in remedies {
+            let (name, what) = remedy
+                .as_object()
+                .expect("one key")
+                .iter()
+                .next()
+                .expect("one");
+            let path = || self.path(&what["queue"]);
+            match name.as_str() {
+                "running_jobs" => {
+                    let path = path();
+                    self.set(&path, "max_running_jobs", what["limit"].clone());
+                }
+                "user_running_jobs" => match what["queue"].as_u64() {
+                    Some(0) => self.config["users"]["max_running_jobs"] = what["limit"].clone(),
+                    _ => {
+                        let path = path();
+                        self.set(&path, "max_running_jobs_per_user", what["limit"].clone());
+                    }
+                },
+                "user_percent" => {
+                    let path = path();
+                    self.set(&path, "user_limit_percent", what["percent"].clone());
+                }
+                "user_factor" => {
+                    let path = path();
+                    let factor = what["tenths"].as_f64().expect("a number") / 10.0;
+                    self.set(&path, "user_limit_factor", json!(factor));
+                }
+                "max_share" => {
+                    let path = path();
+                    let name =
+                        ["memory-mb", "vcores"][what["resource"].as_u64().unwrap_or(0) as usize];
+                    let queues = self.config["queues"].as_array().expect("a list");
+                    let queue = queues.iter().find(|queue| queue["path"] == path);
+                    let mut limits = queue.map_or(json!({}), |queue| queue["max_share"].clone());
+                    limits[name] = what["limit"].clone();
+                    self.set(&path, "max_share", limits);
+                }
+                "master_share" => {
+                    let path = path();
+                    let part = what["per_mille"].as_f64().expect("a number") / 1_000.0;
+                    self.set(&path, "max_am_share", json!(part));
+                }
+                "weight" => {
+                    let path = path();
+                    self.set(&path, "weight", what["weight"].clone());
+                }
+                "max_tasks" => self.config["deficit"]["max_tasks_per_job"] = what["limit"].clone(),
+                "user_jobs" => self.config["deficit"]["user_max_jobs"] = what["limit"].clone(),
+                "priority" => {
+                    let priority = what["priority"].as_i64().expect("a number") as i32;
+                    let job = JobId(job);
+                    self.host.step(&[Event::JobPriority { job, priority }]);
+                }
+                "time" => {
+                    let at_ms = what["at_ms"].as_i64().expect("a time");
+                    self.host.now = self.host.now.max(at_ms);
+                    self.host.tick();
+                }
+                "node" => {
+                    let at = what["resource"].as_u64().expect("an index") as usize;
+                    if let Some(node) = &mut node {
+                        node.0[at] = what["amount"].as_i64().expect("an amount");
+                    }
+                    new_node = true;
+                }
+                "bid" | "interval" => return self.bid(name, what),
+                _ => return false,
+            }
+        }
+        if let (Some(size), true) = (node, new_node) {
+            let label = self
+                .ask_of(job, wait)
+                .map_or(0, |ask| ask.facts.partition.0);
+            self.labels.push(label);
+            let node = self.host.labelled_node(900, size[0], size[1], label);
+            assert_eq!(NodeId(node).0 as usize + 1, self.labels.len());
+            self.host.beat(node);
+            return true;
+        }
+        self.reload();
+        true
+    }
+
+    /// Bids, and waits for the interval in which that counts.
+    fn bid(&mut self, name: &str, what: &Value) -> bool {
+        if name == "bid" {
+            let (path, micro) = (self.path(&what["queue"]), &what["rounded"][0]);
+            let rate = micro.as_f64().expect("credits") / 1e6;
+            for (op, value) in [("addBudget", 1e9), ("setSpending", rate)] {
+                self.host
+                    .request(json!({"op": op, "queue": path, "value": value}));
+            }
+        }
+        let until = match name {
+            "interval" => what["at_ms"].as_i64().expect("a time"),
+            _ => self.host.now + 20_000,
+        };
+        while self.host.now < until {
+            self.host.now = (self.host.now + 500).min(until);
+            self.host.tick();
+        }
+        true
+    }
+
+    /// Single changes of every kind, each as far as it goes.
+    pub(super) fn changes(&self, job: u32, wait: &Value) -> Vec<Value> {
+        let engine = &self.host.engine;
+        let id = engine
+            .cluster()
+            .job(JobId(job))
+            .expect("it waits")
+            .facts
+            .queue;
+        let mut changes = vec![
+            json!({"priority": {"priority": 20}}),
+            json!({"user_running_jobs": {"queue": 0, "limit": 1_000}}),
+            json!({"user_percent": {"queue": id.0, "percent": 100}}),
+            json!({"user_factor": {"queue": id.0, "tenths": 10_000}}),
+            json!({"max_tasks": {"limit": 1_000}}),
+            json!({"user_jobs": {"limit": 1_000}}),
+        ];
+        for queue in engine.cluster().queues.path_up(id) {
+            let at = queue.id.0;
+            changes.extend([
+                json!({"running_jobs": {"queue": at, "limit": 1_000}}),
+                json!({"max_share": {"queue": at, "resource": 0, "limit": 1_000_000}}),
+                json!({"max_share": {"queue": at, "resource": 1, "limit": 1_000}}),
+                json!({"master_share": {"queue": at, "per_mille": 1_000}}),
+            ]);
+            if at != 0 {
+                changes.push(json!({"weight": {"queue": at, "weight": 100_000.0}}));
+                changes.push(json!({"user_running_jobs": {"queue": at, "limit": 1_000}}));
+            }
+        }
+        if let Some(size) = self.size(job, wait) {
+            changes.push(json!({"node": {"resource": 0, "amount": size[0], "free": true}}));
+        }
+        changes
+    }
+}
+
+fn policy(dice: &mut Dice) -> Value {
+    let mut policies: Vec<Value> = heddle_core::catalogue::PRESETS
+        .iter()
+        .map(|preset| json!(preset.name))
+        .collect();
+    policies.push(json!({"share": "capacity", "order": "by-queue", "place": "delay"}));
+    policies.push(json!({"share": "drf", "order": "fifo", "place": "local-first"}));
+    dice.one(&policies)
+}
+
+fn config(dice: &mut Dice, policy: &Value) -> Value {
+    let names_of_slots = ["map_per_node", "reduce_per_node"];
+    assert_eq!(POOLS, names_of_slots.len());
+    let mut config = json!({
+        "policy": policy,
+        "heartbeat_fill": 1.0,
+        "queues": QUEUES.map(|path| queue(dice, path, policy)),
+        "share": {"dominant": dice.one_in(3)},
+    });
+    if dice.one_in(6) {
+        config["slots"] = json!({"map_per_node": 1 + dice.below(3), "reduce_per_node": 1});
+    }
+    if dice.one_in(6) {
+        config["users"] = json!({"max_running_jobs": 1 + dice.below(2)});
+    }
+    if dice.one_in(4) {
+        config["deficit"] = match dice.below(3) {
+            0 => json!({"max_tasks_per_job": 2}),
+            1 => json!({"user_max_jobs": 1}),
+            _ => json!({"slow_start": 0.5}),
+        };
+    }
+    config
+}
+
+fn queue(dice: &mut Dice, path: &str, policy: &Value) -> Value {
+    let mut queue = json!({"path": path});
+    let is_parent = ["root", "root.b"].contains(&path);
+    if path != "root" && dice.one_in(3) {
+        queue["weight"] = json!(dice.one(&[0.5, 2.0, 3.0]));
+    }
+    if dice.one_in(4) {
+        queue["max_share"] = match dice.one_in(3) {
+            true => json!({"vcores": 1 + dice.below(5)}),
+            false => json!({"memory-mb": GB * (1 + dice.below(6) as i64)}),
+        };
+    }
+    if path != "root" && dice.one_in(5) {
+        queue["min_share"] = json!({"memory-mb": GB * (1 + dice.below(2) as i64)});
+    }
+    if dice.one_in(6) {
+        queue["max_running_jobs"] = json!(1 + dice.below(3));
+    }
+    if dice.one_in(8) {
+        queue["max_running_jobs_per_user"] = json!(1);
+    }
+    if dice.one_in(3) {
+        queue["max_am_share"] = json!(dice.one(&[0.1, 0.3, 0.8]));
+    }
+    if is_parent && policy["share"] != "drf" && dice.one_in(3) {
+        queue["compare"] = json!(dice.one(&["memory", "dominant", "capacity"]));
+    }
+    if !is_parent && dice.one_in(5) {
+        queue["user_limit_percent"] = json!(dice.one(&[20, 50, 100]));
+        queue["user_limit_factor"] = json!(dice.one(&[0.5, 1.0, 2.0]));
+    }
+    if policy == "dynamic-priority" && !is_parent {
+        queue["budget"] = json!(dice.one(&[0, 100, 10_000]));
+        queue["spending_rate"] = json!(dice.one(&[0.0, 0.5, 1.0, 3.0]));
+    }
+    queue
+}

@@ -6,7 +6,7 @@ use super::search::Pick;
 use super::{Engine, Subject};
 use crate::backlog::{FitList, ShapeSize};
 use crate::config::Section;
-use crate::explain::{Answers, Compared, Next, Surveys, View, What, json, sentence};
+use crate::explain::{Answers, Compared, Look, Next, Surveys, View, What, json, sentence};
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
@@ -30,17 +30,18 @@ const LOOKED_AT_MAX: u32 = 2_000;
 const ACTIVE_MAX: usize = 100;
 
 impl Answers for Engine {
-    fn next_on(&self, node: &Node, size: &ShapeSize, from: Option<ShareNodeId>) -> Option<Next> {
+    fn next_on(&self, node: &Node, size: &ShapeSize, look: Look<'_>) -> Option<Next> {
         let (fits, mut nominated) = (self.as_if(node, size), Default::default());
         self.nominate(node, &mut nominated);
-        let from = from.unwrap_or(ShareNodeId::ROOT);
-        let pick = self.search(node, &fits, &nominated).run_below(from)?;
-        let by_key = self.place.ranking().is_none()
-            && !nominated.iter().flatten().any(|job| *job == pick.job);
+        let mut search = self.search(node, &fits, &nominated);
+        search.without = look.without;
+        let pick = search.run_below(look.from.unwrap_or(ShareNodeId::ROOT))?;
+        let is_nominated = nominated.iter().flatten().any(|job| *job == pick.job);
         Some(Next {
             job: pick.job,
             ask: pick.ask,
-            by_key,
+            by_key: self.place.ranking().is_none() && !is_nominated,
+            node: node.facts.node,
         })
     }
 
@@ -90,9 +91,13 @@ impl Engine {
     fn as_if(&self, node: &Node, size: &ShapeSize) -> FitList {
         let (full, partition) = (self.full_pools(node), node.facts.partition);
         let room = self.open_room(node).component_max(&size.resource);
+        let held = self.reservations.get(&node.facts.node);
         self.backlog.shapes.imagine(|other| {
             let has_slot = other.pool == size.pool || other.pool.is_none_or(|pool| !full[pool]);
-            other.partition == partition && other.resource.fits_in(&room) && has_slot
+            // What a node is held for gets its room, whoever is next for that.
+            let is_held_for = held.is_none_or(|held| held.size.resource == other.resource);
+            let fits = other.partition == partition && other.resource.fits_in(&room);
+            fits && has_slot && is_held_for
         })
     }
 

@@ -245,6 +245,7 @@ impl Engine {
             now: self.now,
             subject: &self.subject,
             nominated,
+            without: None,
             pass: Pass::ALL,
             skips: Vec::new(),
             left_out: Vec::new(),

@@ -44,6 +44,8 @@ pub(super) struct Search<'a> {
     pub(super) subject: &'a Cell<Option<Subject>>,
     /// Jobs to try first, by pool.
     pub(super) nominated: &'a [Vec<JobId>; POOLS],
+    /// Asks that an explanation leaves out.
+    pub(super) without: Option<&'a dyn Fn(&Entry) -> bool>,
     /// Which pass over the tree of shares this is.
     pub(super) pass: Pass,
     /// Locked asks that stand before the one that was found: they were passed over, and their
@@ -244,7 +246,7 @@ impl Search<'_> {
             if best.is_some_and(|(best, _)| best <= *entry) {
                 return;
             }
-            if self.is_welcome(entry) {
+            if self.without.is_none_or(|without| !without(entry)) && self.is_welcome(entry) {
                 *best = Some((*entry, shape));
                 return;
             }

@@ -1,14 +1,14 @@
 //! Works out what would let a waiting ask run, with the functions that decide, on copies of what
 //! they read. Changes nothing.
 
-use super::View;
-use super::survey::shortage;
 use super::turn::Found;
+use super::{Look, View};
 use crate::backlog::Entry;
-use crate::model::admission::Reached;
-use crate::model::job::Job;
+use crate::model::admission::{Counted, Reached};
+use crate::model::job::{Ask, Job, Standing};
 use crate::model::wait::{OrderLimit, PendingAsk, Reason, Remedy};
 use crate::words::ids::Locality;
+use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 impl View<'_> {
@@ -27,11 +27,15 @@ impl View<'_> {
                 let node = self.world.cluster.node(node);
                 self.another_node(asked, &node.map_or(Resource::ZERO, |node| node.free), true)
             }
+            Reason::Slots { .. } => self.another_node(asked, &Resource::ZERO, true),
             Reason::QueueLimit { .. } => self.larger_queues(asked),
             Reason::MasterLimit { .. } => self.more_masters(asked),
             Reason::Held(held) => released(held),
-            Reason::Quota { .. } | Reason::Share { .. } => self.of_share(asked, found),
-            Reason::Behind { .. } => self.higher_priority(asked, found),
+            Reason::Quota { .. } => self.of_share(asked, found),
+            Reason::Share { .. } => self.or_another_node(asked, self.of_share(asked, found)),
+            Reason::Behind { .. } => {
+                self.or_another_node(asked, self.higher_priority(asked, found))
+            }
             Reason::Locality { until_ms, .. } => {
                 let widened = |at_ms| Remedy::Time {
                     at_ms,
@@ -71,6 +75,14 @@ impl View<'_> {
         lacking.map(node).collect()
     }
 
+    /// Where nothing else helps, a node may that those before the ask would not use.
+    fn or_another_node(&self, asked: &PendingAsk<'_>, remedies: Vec<Remedy>) -> Vec<Remedy> {
+        match remedies.is_empty() {
+            true => self.another_node(asked, &Resource::ZERO, true),
+            false => remedies,
+        }
+    }
+
     /// Returns what puts the queue first that the share passes, if the job is next in that.
     fn of_share(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
         let Some((_, passed)) = &found.passed else {
@@ -93,27 +105,59 @@ impl View<'_> {
         let more = |at: Reached| {
             let limit = at.running + self.waiting_before(job, &at) + 1;
             let queue = at.queue;
-            (limit > at.max).then_some(match at.by_user {
-                true => Remedy::UserRunningJobs { queue, limit },
-                false => Remedy::RunningJobs { queue, limit },
+            (limit > at.max).then_some(match at.counts {
+                Counted::Queue => Remedy::RunningJobs { queue, limit },
+                counts => Remedy::UserRunningJobs {
+                    queue,
+                    everywhere: counts == Counted::User,
+                    limit,
+                },
             })
         };
         limits.flatten().filter_map(more).collect()
     }
 
-    /// Returns the least `max_share` that admits one more container, of each queue on the path
-    /// whose limit does not.
+    /// Returns what others ask for below a limit, as far as it may go before an ask: of its leaf
+    /// what stands before it, of other leaves all.
+    fn rivals_below(&self, at: ShareNodeId, asked: &PendingAsk<'_>) -> Resource {
+        let job = asked.job;
+        let same_tree = |ask: &Ask| {
+            let other = self.world.of_label(ask.facts.partition);
+            std::ptr::eq(other.tree, self.world.tree)
+        };
+        let mine = Entry::new(job, asked.ask);
+        let below = |leaf: ShareNodeId| self.world.tree.path_up(leaf).any(|above| above == at);
+        let others = self.world.cluster.jobs_of(below);
+        let rivals = others.filter(|other| other.facts.job != job.facts.job);
+        rivals.fold(Resource::ZERO, |sum, other| {
+            let stands = |ask: &&Ask| {
+                ask.standing != Standing::Out
+                    && same_tree(ask)
+                    && (other.leaf != job.leaf
+                        || self.place.ranking().is_some()
+                        || Entry::new(other, ask) < mine)
+            };
+            let wanted = other.pending().filter(stands);
+            wanted.fold(sum, |sum, ask| {
+                sum + ask.facts.resource.times(i64::from(ask.facts.count))
+            })
+        })
+    }
+
+    /// Returns the least `max_share` that admits one more container and those that go before it,
+    /// of each queue on the path whose limit does not.
     fn larger_queues(&self, asked: &PendingAsk<'_>) -> Vec<Remedy> {
         let size = asked.size();
         let mut remedies = Vec::new();
         for at in self.world.tree.path_up(asked.job.leaf) {
             let node = self.world.tree.node(at);
-            let room = self.world.tree.room_at(at, asked.job.leaf, asked.ask.shape);
-            if !node.limited || shortage(&size, &room).is_none() {
+            if !node.limited {
                 continue;
             }
+            let room = self.world.tree.room_at(at, asked.job.leaf, asked.ask.shape);
+            let before = self.rivals_below(at, asked);
             for i in 0..RESOURCE_TYPES_MAX {
-                let limit = node.max_share[i] - room[i] + size[i];
+                let limit = node.max_share[i].saturating_sub(room[i]) + before[i] + size[i];
                 if size[i] > 0 && limit > node.max_share[i] {
                     remedies.push(Remedy::MaxShare {
                         queue: node.queue,
@@ -151,34 +195,57 @@ impl View<'_> {
         }]
     }
 
-    /// Returns the least application priority that would put the job first. Nothing if the order
-    /// stage ignores priorities.
+    /// Returns an application priority that puts the job first: that of the one that goes first or
+    /// one more, or one above all. Nothing if none does.
     fn higher_priority(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
-        let passed = found.passed.filter(|(next, _)| next.by_key);
-        let first = passed.and_then(|(next, _)| {
-            let first = self.world.cluster.job(next.job)?;
-            Some((first, Entry::new(first, first.ask(next.ask)?)))
-        });
-        let Some((first, theirs)) = first else {
+        let cluster = self.world.cluster;
+        let first = found
+            .passed
+            .and_then(|(next, _)| Some((cluster.job(next.job)?, cluster.node(next.node)?)));
+        let Some((first, node)) = first else {
             return Vec::new();
         };
-        let mut raised = Job::new(asked.job.facts, asked.job.leaf);
-        raised.hints = asked.job.hints;
-        (raised.running, raised.done) = (asked.job.running, asked.job.done);
-        raised.used = asked.job.used;
+        let (job, size) = (asked.job, self.size(asked));
+        let mut raised = Job::new(job.facts, job.leaf);
+        raised.hints = job.hints;
+        (raised.running, raised.done) = (job.running, job.done);
+        (raised.used, raised.window) = (job.used, job.window);
         let mut goes_first = |priority: i32| {
             raised.facts.priority = priority;
             let key = self.order.key(&raised, asked.kind);
-            (key, raised.facts.job) < (theirs.order, theirs.job)
+            let mine = (raised.window, key, job.facts.job);
+            let is_behind = |entry: &Entry| {
+                let other = cluster.job(entry.job);
+                other.is_some_and(|other| other.leaf == job.leaf && self.stand_alike(job, other))
+                    && entry.job != job.facts.job
+                    && mine < (entry.window, entry.order, entry.job)
+            };
+            let look = Look {
+                without: Some(&is_behind),
+                ..Look::default()
+            };
+            let next = self.answers.next_on(node, &size, look);
+            next.is_some_and(|next| next.job == job.facts.job)
         };
-        let above = first.facts.priority.saturating_add(1);
-        let candidates = [first.facts.priority, above].into_iter();
+        let of_leaf = cluster.jobs_of(|leaf| leaf == job.leaf);
+        let highest = of_leaf.map(|other| other.facts.priority).max();
+        let above = |priority: i32| priority.saturating_add(1);
+        let mut candidates = [
+            first.facts.priority,
+            above(first.facts.priority),
+            above(highest.unwrap_or(0)),
+        ]
+        .into_iter();
         candidates
-            .filter(|priority| *priority > asked.job.facts.priority)
-            .find(|priority| goes_first(*priority))
+            .find(|priority| *priority > job.facts.priority && goes_first(*priority))
             .map(|priority| Remedy::Priority { priority })
             .into_iter()
             .collect()
+    }
+
+    /// Whether only keys decide between two jobs, as far as the place stage is concerned.
+    fn stand_alike(&self, job: &Job, other: &Job) -> bool {
+        self.place.ranking().is_none() || job.tags == other.tags
     }
 }
 

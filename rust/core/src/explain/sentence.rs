@@ -168,13 +168,14 @@ fn of_user(reason: &Reason, names: &Names<'_>) -> String {
     match *reason {
         Reason::UserJobs {
             queue,
+            everywhere,
             running,
             max,
             ahead,
         } => {
-            let (place, key) = match queue.0 {
-                0 => (String::new(), "users.max_running_jobs"),
-                _ => (
+            let (place, key) = match everywhere {
+                true => (String::new(), "users.max_running_jobs"),
+                false => (
                     format!(" in {}", names.queue(queue)),
                     "max_running_jobs_per_user",
                 ),
@@ -498,10 +499,11 @@ fn kept(spared: Option<Spares>, names: &Names<'_>) -> String {
 fn remedy_of_user(remedy: &Remedy, names: &Names<'_>) -> String {
     match remedy {
         Remedy::UserRunningJobs {
-            queue: QueueId(0),
+            everywhere: true,
             limit,
+            ..
         } => format!("with users.max_running_jobs at {limit} it would run"),
-        Remedy::UserRunningJobs { queue, limit } => format!(
+        Remedy::UserRunningJobs { queue, limit, .. } => format!(
             "with max_running_jobs_per_user of {} at {limit} it would run",
             names.queue(*queue)
         ),

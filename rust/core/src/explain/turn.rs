@@ -2,7 +2,7 @@
 //! room for one container, and says why it serves another ask than the asked one.
 
 use super::survey::{Survey, shortage};
-use super::{Next, View, count_ahead};
+use super::{Look, Next, View, count_ahead};
 use crate::backlog::{Entry, ShapeSize};
 use crate::model::cluster::Node;
 use crate::model::job::Standing;
@@ -83,7 +83,7 @@ impl View<'_> {
         }
         let mut first = None;
         for node in large.iter().take(NODES_MAX) {
-            match self.answers.next_on(node, &size, None) {
+            match self.answers.next_on(node, &size, Look::default()) {
                 Some(next) if next.job != asked.job.facts.job => {
                     first = first.or(Some((*node, next)));
                 }
@@ -109,7 +109,7 @@ impl View<'_> {
         let size = self.size(asked);
         let mut first = None;
         for node in roomy.iter().take(NODES_MAX) {
-            match self.answers.next_on(node, &size, None) {
+            match self.answers.next_on(node, &size, Look::default()) {
                 Some(next) if next.job != asked.job.facts.job => {
                     first = first.or(Some((*node, next)));
                 }
@@ -343,7 +343,11 @@ impl View<'_> {
             running: [0; POOLS],
             foreign_per_mille: None,
         };
-        let next = self.answers.next_on(&node, &size, from);
+        let look = Look {
+            from,
+            ..Look::default()
+        };
+        let next = self.answers.next_on(&node, &size, look);
         next.is_some_and(|next| next.job == asked.job.facts.job)
     }
 

@@ -16,6 +16,15 @@ use crate::words::keys::{POOLS, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Where a search looks: everywhere by default.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Look<'a> {
+    /// Below this node of the tree of shares.
+    pub(crate) from: Option<ShareNodeId>,
+    /// Leaves out those asks, as if they stood behind the others.
+    pub(crate) without: Option<&'a dyn Fn(&Entry) -> bool>,
+}
+
 /// The ask that a search finds on a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
@@ -24,13 +33,13 @@ pub(crate) struct Next {
     /// Whether the order of keys led to it; otherwise the order or the place stage preferred it on
     /// this node.
     pub(crate) by_key: bool,
+    pub(crate) node: NodeId,
 }
 
 /// Answers that the search and preemption give themselves.
 pub(crate) trait Answers {
     /// Returns the ask that the node serves next, if there were room for a container of `size`.
-    /// Below `from`, or in the whole tree.
-    fn next_on(&self, node: &Node, size: &ShapeSize, from: Option<ShareNodeId>) -> Option<Next>;
+    fn next_on(&self, node: &Node, size: &ShapeSize, look: Look<'_>) -> Option<Next>;
 
     /// Returns the jobs with asks in the leaf of one that stand before it and that the node may
     /// serve, if there were room for `size`. Counts up to `most` asks of each size.

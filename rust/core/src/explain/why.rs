@@ -6,7 +6,7 @@ use super::View;
 use super::survey::{Survey, Surveys, shortage};
 use super::turn::Found;
 use crate::backlog::Entry;
-use crate::model::admission::Reached;
+use crate::model::admission::{Counted, Reached};
 use crate::model::job::Job;
 use crate::model::queue::Queue;
 use crate::model::wait::{PendingAsk, Reason, Wait};
@@ -132,15 +132,16 @@ impl View<'_> {
         };
         let ahead = self.waiting_before(job, &limit);
         let (queue, running, max) = (limit.queue, limit.running, limit.max);
-        match limit.by_user {
-            true => Reason::UserJobs {
+        match limit.counts {
+            Counted::Queue => Reason::JobLimit {
                 queue,
                 running,
                 max,
                 ahead,
             },
-            false => Reason::JobLimit {
+            counts => Reason::UserJobs {
                 queue,
+                everywhere: counts == Counted::User,
                 running,
                 max,
                 ahead,
@@ -156,7 +157,8 @@ impl View<'_> {
         let mine = cluster.turn(job.facts.job);
         let goes_first = |id: &JobId| {
             let other = cluster.job(*id).map(|other| other.facts.user);
-            cluster.turn(*id) < mine && (!limit.by_user || other == Some(job.facts.user))
+            let counts = limit.counts == Counted::Queue || other == Some(job.facts.user);
+            cluster.turn(*id) < mine && counts
         };
         let below = |other: &Queue| queues.path_up(other.id).any(|at| at.id == limit.queue);
         let let_in = |other: &Queue| {

@@ -6,12 +6,22 @@ use crate::config::State;
 use crate::words::ids::{JobId, QueueId, UserId};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Whose running jobs a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// All jobs of a queue (`max_running_jobs`).
+    Queue,
+    /// Those of one user in a queue (`max_running_jobs_per_user`).
+    UserOfQueue,
+    /// Those of one user in all queues (`users`).
+    User,
+}
+
 /// A limit of running jobs that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub(crate) queue: QueueId,
-    /// Whether it is that of a user; otherwise it is that of the queue.
-    pub(crate) by_user: bool,
+    pub(crate) counts: Counted,
     pub(crate) running: u32,
     pub(crate) max: u32,
 }
@@ -29,32 +39,31 @@ impl Queues {
         })
     }
 
-    /// The limits of running jobs that a queue has: for all, and for one user.
-    pub(crate) fn running_limits(&self, queue: &Queue, user: UserId) -> [Option<Reached>; 2] {
-        let limit = |by_user: bool, running: u32, max: Option<u32>| {
+    /// The limits of running jobs that a queue has: for all, for one user, and in root for one user
+    /// in all queues.
+    pub(crate) fn running_limits(&self, queue: &Queue, user: UserId) -> [Option<Reached>; 3] {
+        let limit = |counts: Counted, running: u32, max: Option<u32>| {
             let queue = queue.id;
             max.map(|max| Reached {
                 queue,
-                by_user,
+                counts,
                 running,
                 max,
             })
         };
         let of_user = self.running_of(queue.id, user);
-        [
-            limit(false, queue.runnable_jobs, queue.max_running_jobs()),
-            limit(true, of_user, self.max_running_of(queue, user)),
-        ]
-    }
-
-    /// How many jobs of a user may run at once in a queue. In root, `users` limits them as well.
-    fn max_running_of(&self, queue: &Queue, user: UserId) -> Option<u32> {
         let own = queue.config.admission.max_running_jobs_per_user;
-        let all = self.users.max_running_jobs(user);
-        match all.filter(|_| queue.parent.is_none()) {
-            Some(all) => Some(own.map_or(all, |own| own.min(all))),
-            None => own,
-        }
+        let is_root = queue.parent.is_none();
+        let all = self.users.max_running_jobs(user).filter(|_| is_root);
+        [
+            limit(
+                Counted::Queue,
+                queue.runnable_jobs,
+                queue.max_running_jobs(),
+            ),
+            limit(Counted::UserOfQueue, of_user, own),
+            limit(Counted::User, of_user, all),
+        ]
     }
 
     /// The weight of a user in a leaf: that of the nearest queue upwards that sets one, or else

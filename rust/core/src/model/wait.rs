@@ -120,9 +120,11 @@ pub enum Reason {
         /// Jobs that are let in before it.
         ahead: u32,
     },
-    /// Its user runs as many jobs as allowed, in a queue or, at root, in all.
+    /// Its user runs as many jobs as allowed, in a queue or in all.
     UserJobs {
         queue: QueueId,
+        /// Whether it is the limit of all queues together.
+        everywhere: bool,
         /// Jobs of the user that run there.
         running: u32,
         /// Limit of running jobs.
@@ -387,10 +389,11 @@ pub enum Remedy {
         /// The least limit.
         limit: u32,
     },
-    /// A limit of the user's running jobs, in a queue or, at root, in all, with which the job would
-    /// run.
+    /// A limit of the user's running jobs, in a queue or in all, with which the job would run.
     UserRunningJobs {
         queue: QueueId,
+        /// Whether it is the limit of all queues together.
+        everywhere: bool,
         /// The least limit.
         limit: u32,
     },

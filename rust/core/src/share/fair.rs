@@ -9,7 +9,7 @@ use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::waterfill;
-use crate::stage::behind::{Passed, behind, heavier};
+use crate::stage::behind::{Passed, behind, guaranteed_by_weight, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::division::{self, claims, wanted};
@@ -78,20 +78,22 @@ impl Share for Fair {
     }
 
     fn remedies(&self, asked: &PendingAsk<'_>, passed: &Passed, world: &World<'_>) -> Vec<Remedy> {
-        if world.tree.node(asked.job.leaf).compared_by == Some(Compare::Capacity) {
-            return Vec::new();
-        }
         let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
         heavier(
             (asked, passed),
             (world, self),
             compared,
             |parent, child, i| {
+                let by_guarantee = world.tree.node(child).compared_by == Some(Compare::Capacity);
+                let mut guaranteed = guaranteed_by_weight(world.tree, child, i);
                 let mut claims = claims(world.tree, &parent.children, i, wanted);
                 let me = parent.children.iter().position(|id| *id == child);
                 let me = me.expect("a node is among its parent's children");
                 let total = parent.fair_share[i];
                 move |weight| {
+                    if by_guarantee {
+                        return guaranteed(weight);
+                    }
                     claims[me].weight = weight;
                     waterfill(total, &claims)[me]
                 }

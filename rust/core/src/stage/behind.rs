@@ -1,8 +1,10 @@
 //! Explanations that shares have in common: what a queue is compared by, and the least weight that
 //! would put it first. The search says which queue goes before an ask's.
 
+use super::division::guarantees_at;
+use crate::config::Compare;
 use crate::model::change::World;
-use crate::model::share_tree::{Keys, ShareNode};
+use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::words::ids::JobId;
 use crate::words::keys::ShareNodeId;
@@ -57,10 +59,16 @@ pub(crate) fn heavier<E: FnMut(f64) -> i64>(
     let i = compared(node);
     let goal = node.used[i] + asked.size()[i];
     let mut with_weight = entitled(world.tree.node(parent), child, i);
-    let mut raised = node.clone();
+    let (mut raised, mut other) = (node.clone(), first.0.clone());
     let mut goes_first = |per_mille: u64| {
         raised.weight = per_mille as f64 / 1_000.0;
-        (keys.key(&raised, &world.tree.capacity), child) < (first.0.key(), first.1)
+        if node.compared_by == Some(Compare::Capacity)
+            && let Some(guaranteed) = guarantees_at(world.tree, (child, first.1), raised.weight)
+        {
+            [raised.guaranteed, other.guaranteed] = guaranteed;
+        }
+        let key = |node: &ShareNode| keys.key(node, &world.tree.capacity);
+        (key(&raised), child) < (key(&other), first.1)
     };
     let own = ((node.weight * 1_000.0) as u64).min(WEIGHT_MAX_PER_MILLE);
     let Some(before) = least(own, &mut goes_first) else {
@@ -97,4 +105,16 @@ fn least(own: u64, mut is_enough: impl FnMut(u64) -> bool) -> Option<u64> {
         }
     }
     Some(enough)
+}
+
+/// What `heavier` needs of siblings that compare by guarantees: the guarantee of a type.
+pub(crate) fn guaranteed_by_weight(
+    tree: &ShareTree,
+    child: ShareNodeId,
+    i: usize,
+) -> impl FnMut(f64) -> i64 {
+    move |weight| {
+        let guaranteed = guarantees_at(tree, (child, child), weight);
+        guaranteed.map_or(0, |[guaranteed, _]| guaranteed[i])
+    }
 }

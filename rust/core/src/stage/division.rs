@@ -46,13 +46,36 @@ pub(crate) fn guarantee(tree: &mut ShareTree, capacity: &Resource) {
         if first != Some(Some(Compare::Capacity)) {
             continue;
         }
-        let guaranteed = guarantees(tree, &children, &tree.node(parent).guaranteed);
+        let weight = |id: ShareNodeId| tree.node(id).weight;
+        let guaranteed = guarantees(tree, &children, &tree.node(parent).guaranteed, weight);
         let parts = parts(tree, parent, &guaranteed);
         for ((child, guaranteed), part) in children.iter().zip(guaranteed).zip(parts) {
             let node = tree.node_mut(*child);
             (node.guaranteed, node.part) = (guaranteed, part);
         }
     }
+}
+
+/// The guarantees of a queue and of a sibling if the first had another weight.
+pub(crate) fn guarantees_at(
+    tree: &ShareTree,
+    (child, sibling): (ShareNodeId, ShareNodeId),
+    weight: f64,
+) -> Option<[Resource; 2]> {
+    let parent = tree.node(tree.node(child).parent?);
+    let weight = |id: ShareNodeId| {
+        if id == child {
+            weight
+        } else {
+            tree.node(id).weight
+        }
+    };
+    let all = guarantees(tree, &parent.children, &parent.guaranteed, weight);
+    let of = |id: ShareNodeId| {
+        let at = parent.children.iter().position(|other| *other == id)?;
+        Some(all[at])
+    };
+    Some([of(child)?, of(sibling)?])
 }
 
 /// The parts of the cluster that are guaranteed to the queues below one. As stock: those that are
@@ -203,24 +226,25 @@ pub(crate) fn steady_shares(tree: &ShareTree, capacity: &Resource) -> Option<Vec
 
 /// The guarantees of siblings out of that of the queue above. Those that set a minimum get it, cut
 /// in proportion where together they set more than there is. The others have the rest by weight.
-fn guarantees(tree: &ShareTree, siblings: &[ShareNodeId], total: &Resource) -> Vec<Resource> {
-    let nodes = || siblings.iter().map(|id| tree.node(*id));
-    let set = nodes().filter(|node| node.sets_minimum);
-    let set = set.fold(Resource::ZERO, |sum, node| sum + node.min_share);
+fn guarantees(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    total: &Resource,
+    weight: impl Fn(ShareNodeId) -> f64,
+) -> Vec<Resource> {
+    let nodes = || siblings.iter().map(|id| (tree.node(*id), weight(*id)));
+    let set = nodes().filter(|(node, _)| node.sets_minimum);
+    let set = set.fold(Resource::ZERO, |sum, (node, _)| sum + node.min_share);
     let weights: f64 = nodes()
-        .filter(|node| !node.sets_minimum)
-        .map(|node| node.weight)
+        .filter(|(node, _)| !node.sets_minimum)
+        .map(|(_, weight)| weight)
         .sum();
     let part = |amount: i64, part: f32| (amount as f64 * f64::from(part)) as i64;
-    let guarantee = |node: &ShareNode| {
+    let guarantee = |(node, weight): (&ShareNode, f64)| {
         let mut guarantee = Resource::ZERO;
         for i in 0..RESOURCE_TYPES_MAX {
             guarantee.0[i] = if !node.sets_minimum {
-                let weight = if weights > 0.0 {
-                    node.weight / weights
-                } else {
-                    0.0
-                };
+                let weight = if weights > 0.0 { weight / weights } else { 0.0 };
                 part(total[i].saturating_sub(set[i]).max(0), weight as f32)
             } else if set[i] > total[i] {
                 part(node.min_share[i], total[i] as f32 / set[i] as f32)

@@ -1,14 +1,15 @@
 //! The figures of users for reports and explanations.
 
 use super::{Engine, UserBook};
+use crate::backlog::Entry;
 use crate::config::UserLimit;
 use crate::model::job::{Ask, Job};
 use crate::model::user_limit::Terms;
 use crate::model::wait::{Remedy, UserBound};
-use crate::words::ids::{PartitionId, QueueId, UserId};
+use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// The usage and the limit of a job's user in its leaf, on the nodes of a label: of all
@@ -115,6 +116,22 @@ impl Engine {
         Some(book.users.iter().map(tasks).collect())
     }
 
+    /// What other jobs of a user ask for with keys before that of a job.
+    fn of_user_before(&self, job: &Job, ask: &Ask, jobs: &BTreeSet<JobId>) -> Resource {
+        let mine = Entry::new(job, ask);
+        let others = jobs.iter().filter(|id| **id != job.facts.job);
+        let asks = others
+            .filter_map(|id| self.cluster.job(*id))
+            .flat_map(|other| {
+                let before = move |ask: &&Ask| Entry::new(other, ask) < mine;
+                other.pending().filter(before)
+            });
+        let same = asks.filter(|other| other.facts.partition == ask.facts.partition);
+        same.fold(Resource::ZERO, |sum, ask| {
+            sum + ask.facts.resource.times(i64::from(ask.facts.count))
+        })
+    }
+
     /// The setting of its leaf with which a held ask of a job would go on, if one alone is enough.
     pub(in crate::engine) fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
         let queue = job.facts.queue;
@@ -139,7 +156,8 @@ impl Engine {
             return per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });
         }
         let usage = self.usage_of((queue, label), &terms, book);
-        let used = user.used.on(label);
+        // Others of the user that are before it go on first.
+        let used = user.used.on(label) + self.of_user_before(job, ask, &user.jobs);
         let goes_on = |rule: UserLimit| {
             let terms = Terms { rule, ..terms };
             !terms.is_over(&used, &terms.of_user(&terms.limit(&usage), weight))

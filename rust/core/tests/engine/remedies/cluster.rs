@@ -38,7 +38,7 @@ impl Case {
             jobs: Vec::new(),
         };
         for _ in 0..1 + dice.below(4) {
-            let label = u32::from(dice.one_in(5));
+            let label = u32::from(dice.one_in(8));
             let (gb, vcores) = (dice.one(&[2, 4, 6]), dice.one(&[2, 4, 8]));
             case.node(Resource::new(gb * GB, vcores), label);
         }
@@ -52,9 +52,13 @@ impl Case {
         for _ in 0..waits_for_time {
             case.round(&mut dice, 1_500);
         }
-        if !dice.one_in(4) {
-            case.host.beat_all();
-            case.host.beat_all();
+        case.host.beat_all();
+        case.host.beat_all();
+        if dice.one_in(4) {
+            // Room that the engine knows of, and no node has reported since.
+            let next = case.jobs.len() as u32;
+            case.submit(&mut dice, next);
+            case.submit(&mut dice, next + 1);
         }
         case.host.tick();
         case
@@ -91,7 +95,7 @@ impl Case {
             if ask == 2 && !dice.one_in(4) {
                 continue;
             }
-            let mb = match dice.one_in(20) {
+            let mb = match dice.one_in(40) {
                 true => 7_168,
                 false => dice.one(&[512, 1_024, 1_536, 2_048, 3_072]),
             };
@@ -159,16 +163,57 @@ impl Case {
     }
 
     /// Lets the node on which the job waits have room for one more container of its first ask.
-    pub(super) fn make_room(&mut self, job: u32, wait: &Value) {
+    /// Returns whose containers it grants.
+    pub(super) fn make_room(&mut self, job: u32, wait: &Value) -> Vec<u32> {
         let told = wait["reason"]["room"]["node"].as_u64();
-        let Some(size) = self.size(job, wait) else {
-            return;
-        };
-        let Some(node) = told.map(|node| node as u32).or(self.roomiest(job, wait)) else {
-            return;
+        let told = told.map(|node| node as u32);
+        let node = told.or_else(|| self.roomiest(job, wait));
+        let (Some(size), Some(node)) = (self.size(job, wait), node) else {
+            return Vec::new();
         };
         self.host.make_room(node, size);
-        self.host.beat(node);
+        self.host.beat(node).iter().map(|grant| grant.job).collect()
+    }
+
+    /// The nodes and jobs, for a failure.
+    pub(super) fn describe(&self) -> String {
+        let cluster = self.host.engine.cluster();
+        let held: Vec<_> = self.host.engine.held_nodes().collect();
+        let nodes = cluster.nodes().map(|node| {
+            let (facts, label) = (&node.facts, node.facts.partition.0);
+            format!(
+                "node {}: label {label}, {:?} of {:?} free\n",
+                facts.node.0,
+                &node.free.0[..2],
+                &facts.capacity.0[..2]
+            )
+        });
+        let jobs = cluster.jobs().map(|job| {
+            let asks = job.pending().map(|ask| {
+                let facts = &ask.facts;
+                format!(
+                    "[{} x {:?} am {} prio {} label {} {:?}]",
+                    facts.count,
+                    &facts.resource.0[..2],
+                    facts.am,
+                    facts.priority,
+                    facts.partition.0,
+                    ask.standing
+                )
+            });
+            format!(
+                "job {} in {} of {} prio {}: runs {} asks {} not on {:?}\n",
+                job.facts.job.0,
+                self.path(&json!(job.facts.queue.0)),
+                job.facts.user.0,
+                job.facts.priority,
+                job.running_containers(),
+                asks.collect::<Vec<_>>().join(" "),
+                job.blacklist
+            )
+        });
+        let lines: String = nodes.chain(jobs).collect();
+        format!("{lines}held: {held:?}\n{}", self.config)
     }
 
     fn ask_of<'a>(&'a self, job: u32, wait: &Value) -> Option<&'a heddle_core::model::job::Ask> {
@@ -235,7 +280,12 @@ impl Case {
         queues[at][key] = value;
     }
 
-    fn reload(&mut self) {
+    /// Whether a node could serve the job's first ask if it had room.
+    pub(super) fn has_a_node(&self, job: u32, wait: &Value) -> bool {
+        self.roomiest(job, wait).is_some()
+    }
+
+    pub(super) fn reload(&mut self) {
         self.host
             .request(json!({"op": "reload", "config": self.config}));
     }
@@ -243,7 +293,7 @@ impl Case {
     /// Makes the changes that remedies of a job name. Returns false for what a test cannot change.
     pub(super) fn apply(&mut self, job: u32, wait: &Value, remedies: &[Value]) -> bool {
         let mut node = self.size(job, wait);
-        let mut new_node = false;
+        let (mut new_node, config) = (false, self.config.clone());
         for remedy in remedies {
             let (name, what) = remedy
                 .as_object()
@@ -257,8 +307,8 @@ impl Case {
                     let path = path();
                     self.set(&path, "max_running_jobs", what["limit"].clone());
                 }
-                "user_running_jobs" => match what["queue"].as_u64() {
-                    Some(0) => self.config["users"]["max_running_jobs"] = what["limit"].clone(),
+                "user_running_jobs" => match what["everywhere"].as_bool() {
+                    Some(true) => self.config["users"]["max_running_jobs"] = what["limit"].clone(),
                     _ => {
                         let path = path();
                         self.set(&path, "max_running_jobs_per_user", what["limit"].clone());
@@ -315,6 +365,10 @@ impl Case {
                 _ => return false,
             }
         }
+        if new_node && wait["reason"]["room"]["node"].is_u64() {
+            self.make_room(job, wait);
+            return true;
+        }
         if let (Some(size), true) = (node, new_node) {
             let label = self
                 .ask_of(job, wait)
@@ -325,7 +379,9 @@ impl Case {
             self.host.beat(node);
             return true;
         }
-        self.reload();
+        if self.config != config {
+            self.reload();
+        }
         true
     }
 
@@ -361,7 +417,7 @@ impl Case {
             .queue;
         let mut changes = vec![
             json!({"priority": {"priority": 20}}),
-            json!({"user_running_jobs": {"queue": 0, "limit": 1_000}}),
+            json!({"user_running_jobs": {"queue": 0, "everywhere": true, "limit": 1_000}}),
             json!({"user_percent": {"queue": id.0, "percent": 100}}),
             json!({"user_factor": {"queue": id.0, "tenths": 10_000}}),
             json!({"max_tasks": {"limit": 1_000}}),
@@ -375,9 +431,9 @@ impl Case {
                 json!({"max_share": {"queue": at, "resource": 1, "limit": 1_000}}),
                 json!({"master_share": {"queue": at, "per_mille": 1_000}}),
             ]);
+            changes.push(json!({"user_running_jobs": {"queue": at, "limit": 1_000}}));
             if at != 0 {
                 changes.push(json!({"weight": {"queue": at, "weight": 100_000.0}}));
-                changes.push(json!({"user_running_jobs": {"queue": at, "limit": 1_000}}));
             }
         }
         if let Some(size) = self.size(job, wait) {
@@ -409,7 +465,7 @@ fn config(dice: &mut Dice, policy: &Value) -> Value {
     if dice.one_in(6) {
         config["slots"] = json!({"map_per_node": 1 + dice.below(3), "reduce_per_node": 1});
     }
-    if dice.one_in(6) {
+    if dice.one_in(12) {
         config["users"] = json!({"max_running_jobs": 1 + dice.below(2)});
     }
     if dice.one_in(4) {
@@ -428,19 +484,19 @@ fn queue(dice: &mut Dice, path: &str, policy: &Value) -> Value {
     if path != "root" && dice.one_in(3) {
         queue["weight"] = json!(dice.one(&[0.5, 2.0, 3.0]));
     }
-    if dice.one_in(4) {
+    if dice.one_in(7) {
         queue["max_share"] = match dice.one_in(3) {
             true => json!({"vcores": 1 + dice.below(5)}),
             false => json!({"memory-mb": GB * (1 + dice.below(6) as i64)}),
         };
     }
     if path != "root" && dice.one_in(5) {
-        queue["min_share"] = json!({"memory-mb": GB * (1 + dice.below(2) as i64)});
+        queue["min_share"] = json!({"memory-mb": GB});
     }
-    if dice.one_in(6) {
+    if dice.one_in(15) {
         queue["max_running_jobs"] = json!(1 + dice.below(3));
     }
-    if dice.one_in(8) {
+    if dice.one_in(20) {
         queue["max_running_jobs_per_user"] = json!(1);
     }
     if dice.one_in(3) {

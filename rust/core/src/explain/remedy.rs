@@ -89,7 +89,17 @@ impl View<'_> {
             return Vec::new();
         };
         let remedies = self.share.remedies(asked, passed, &self.world);
-        let is_next_below = |child| self.is_served_by_a_new_node_below(asked, Some(child));
+        let node = found
+            .passed
+            .and_then(|(next, _)| self.world.cluster.node(next.node));
+        let is_next_below = |child| {
+            let look = Look {
+                from: Some(child),
+                ..Look::default()
+            };
+            let next = node.and_then(|node| self.answers.next_on(node, &self.size(asked), look));
+            next.is_some_and(|next| next.job == asked.job.facts.job)
+        };
         match (found.reason, passed.apart) {
             (Reason::Share { .. }, Some((child, _))) if !is_next_below(child) => Vec::new(),
             _ => remedies,
@@ -122,8 +132,8 @@ impl View<'_> {
     fn rivals_below(&self, at: ShareNodeId, asked: &PendingAsk<'_>) -> Resource {
         let job = asked.job;
         let same_tree = |ask: &Ask| {
-            let other = self.world.of_label(ask.facts.partition);
-            std::ptr::eq(other.tree, self.world.tree)
+            let labels = [ask.facts.partition, asked.ask.facts.partition];
+            labels[0] == labels[1] || labels.iter().all(|label| !self.world.has_shares(*label))
         };
         let mine = Entry::new(job, asked.ask);
         let below = |leaf: ShareNodeId| self.world.tree.path_up(leaf).any(|above| above == at);
@@ -175,11 +185,16 @@ impl View<'_> {
     /// queue would not.
     fn more_masters(&self, asked: &PendingAsk<'_>) -> Vec<Remedy> {
         let (tree, leaf) = (self.world.tree, asked.job.leaf);
-        let wanted = self.masters_before(asked) + asked.size();
-        let fits = |per_mille: u32| tree.masters_fit(leaf, &wanted, f64::from(per_mille) / 1_000.0);
-        if !fits(1_000) {
+        let (size, before) = (asked.size(), self.masters_before(asked));
+        let fits = |wanted: Resource, per_mille: u32| {
+            tree.masters_fit(leaf, &wanted, f64::from(per_mille) / 1_000.0)
+        };
+        // Those before it may not be able to run.
+        let all = [before + size, size].into_iter();
+        let Some(wanted) = all.into_iter().find(|wanted| fits(*wanted, 1_000)) else {
             return Vec::new();
-        }
+        };
+        let fits = |per_mille: u32| fits(wanted, per_mille);
         let (mut below, mut enough) = (0, 1_000);
         while enough - below > 1 {
             let middle = (below + enough) / 2;
@@ -206,10 +221,7 @@ impl View<'_> {
             return Vec::new();
         };
         let (job, size) = (asked.job, self.size(asked));
-        let mut raised = Job::new(job.facts, job.leaf);
-        raised.hints = job.hints;
-        (raised.running, raised.done) = (job.running, job.done);
-        (raised.used, raised.window) = (job.used, job.window);
+        let mut raised = job.outline();
         let mut goes_first = |priority: i32| {
             raised.facts.priority = priority;
             let key = self.order.key(&raised, asked.kind);

@@ -68,7 +68,9 @@ impl View<'_> {
         };
         large.sort_by_key(|node| {
             let memory = Reverse(node.free.memory_mb());
-            (held_for_others(node), memory, node.facts.node)
+            let full = self.answers.full_pools(node);
+            let is_full = size.pool.is_some_and(|pool| full[pool]);
+            (held_for_others(node), is_full, memory, node.facts.node)
         });
         let Some(roomiest) = large.first() else {
             return self.kept_off(asked, &kept_off, false).into();
@@ -289,7 +291,9 @@ impl View<'_> {
     }
 
     fn without_room(&self, asked: &PendingAsk<'_>, survey: &Survey, node: &Node) -> Reason {
-        if let (Some(pool), true) = (asked.pool, survey.slotless > 0) {
+        let full = self.answers.full_pools(node);
+        let is_full = asked.pool.is_some_and(|pool| full[pool]);
+        if let (Some(pool), true) = (asked.pool, survey.slotless > 0 || is_full) {
             let root = self.world.tree.node(ShareNodeId::ROOT);
             return Reason::Slots {
                 pool: pool as u8,
@@ -315,15 +319,6 @@ impl View<'_> {
 
     /// Whether a new node without a name that the ask knows would serve it first.
     pub(super) fn is_served_by_a_new_node(&self, asked: &PendingAsk<'_>) -> bool {
-        self.is_served_by_a_new_node_below(asked, None)
-    }
-
-    /// The same if the search began at a node of the tree of shares.
-    pub(super) fn is_served_by_a_new_node_below(
-        &self,
-        asked: &PendingAsk<'_>,
-        from: Option<ShareNodeId>,
-    ) -> bool {
         let size = self.size(asked);
         let node = Node {
             facts: NodeFacts {
@@ -343,11 +338,7 @@ impl View<'_> {
             running: [0; POOLS],
             foreign_per_mille: None,
         };
-        let look = Look {
-            from,
-            ..Look::default()
-        };
-        let next = self.answers.next_on(&node, &size, look);
+        let next = self.answers.next_on(&node, &size, Look::default());
         next.is_some_and(|next| next.job == asked.job.facts.job)
     }
 

@@ -211,9 +211,19 @@ impl View<'_> {
         })
     }
 
-    /// Returns the first limit of a queue that one more container would exceed.
+    /// Returns the first limit of a queue that one more container would exceed. That of
+    /// ApplicationMasters first: below the other limit, others would take what it leaves.
     fn over_limit(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
         let (leaf, size) = (asked.job.leaf, asked.size());
+        let masters = asked
+            .ask
+            .facts
+            .am
+            .then(|| self.over_masters(asked))
+            .flatten();
+        if masters.is_some() {
+            return masters;
+        }
         for at in self.world.tree.path_up(leaf) {
             let node = self.world.tree.node(at);
             let room = self.world.tree.room_at(at, leaf, asked.ask.shape);
@@ -230,10 +240,11 @@ impl View<'_> {
                 kept: (node.max_share - node.used - room)[i],
             });
         }
-        if !asked.ask.facts.am {
-            return None;
-        }
-        let tree = self.world.tree;
+        None
+    }
+
+    fn over_masters(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
+        let (tree, leaf, size) = (self.world.tree, asked.job.leaf, asked.size());
         let (at, most) = tree.full_of_masters(leaf, &size, tree.node(leaf).max_am_share)?;
         let node = tree.node(at);
         let lacking = shortage(&size, &(most - node.am_used))?;
@@ -273,7 +284,11 @@ impl View<'_> {
         let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
         let shapes = &self.backlog.shapes;
-        let masters = leaf.open.iter().filter(|(id, _)| shapes.get(**id).size.am);
+        let label = asked.ask.facts.partition;
+        let masters = leaf.open.iter().filter(|(id, _)| {
+            let size = &shapes.get(**id).size;
+            size.am && size.partition == label
+        });
         masters.fold(Resource::ZERO, |sum, (id, set)| {
             let before = set.range(..mine).count() as i64;
             sum + shapes.get(*id).size.resource.times(before)

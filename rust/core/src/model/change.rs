@@ -38,6 +38,11 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Whether the nodes of a label have shares of their own.
+    pub(crate) fn has_shares(&self, partition: PartitionId) -> bool {
+        self.labelled.contains_key(&partition)
+    }
+
     /// The pool whose slots a container takes. None for an ApplicationMaster, because the papers'
     /// clusters had none. One pool for all kinds unless the configuration tells them apart.
     pub fn pool(&self, kind: Kind, am: bool) -> Option<usize> {

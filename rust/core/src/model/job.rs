@@ -333,6 +333,27 @@ impl Job {
         }
     }
 
+    /// A copy for the order stage's key, without asks and containers.
+    pub(crate) fn outline(&self) -> Job {
+        Job {
+            order_keys: self.order_keys,
+            admitted: self.admitted,
+            tags: self.tags.clone(),
+            window: self.window,
+            hints: self.hints,
+            counters: self.counters,
+            runnable: self.runnable,
+            pending_tasks: self.pending_tasks,
+            used: self.used,
+            masters_used: self.masters_used,
+            running: self.running,
+            slots: self.slots,
+            authority: self.authority,
+            done: self.done,
+            ..Job::new(self.facts, self.leaf)
+        }
+    }
+
     /// The ask, if there ever was one of that id in this attempt.
     pub fn ask(&self, id: AskId) -> Option<&Ask> {
         self.asks.get(id.index())?.as_deref()

@@ -126,9 +126,8 @@ impl Trial {
             };
             self.steps
                 .push(wait["sentence"].as_str().unwrap_or("?").to_string());
-            let later = causes.last().is_none_or(|last| rank(&wait) > rank(last));
-            if !later {
-                return Err(self.fail(&case, "the remedy leaves the cause or an earlier one"));
+            if causes.iter().any(|cause| name(cause) == name(&wait)) {
+                return Err(self.fail(&case, "the remedy leaves the cause"));
             }
             let remedies = wait["remedies"].as_array().expect("a list").clone();
             causes.push(wait.clone());
@@ -162,13 +161,16 @@ impl Trial {
         {
             return Ok(());
         }
-        // The limits of ApplicationMasters grow with the cluster.
-        let grows = wait["am"] == true && rank(wait) == 1;
+        // The limits of ApplicationMasters grow with the cluster and with the queue's share, and
+        // a market's slots with the cluster.
+        let of_masters = name(wait) == "master_limit";
+        let grows = wait["am"] == true && rank(wait) == 1 || of_masters || name(wait) == "quota";
         for change in case.changes(self.job, wait) {
             let mut case = Case::play(self.seed);
             let before = case.host.running(self.job);
             let is_node = change.get("node").is_some();
-            if is_node && grows {
+            let of_share = change.get("weight").is_some() || change.get("max_share").is_some();
+            if is_node && grows || of_share && of_masters {
                 continue;
             }
             let applies = case.apply(self.job, wait, std::slice::from_ref(&change));

@@ -157,11 +157,21 @@ impl Engine {
         }
         let usage = self.usage_of((queue, label), &terms, book);
         // Others of the user that are before it go on first.
-        let used = user.used.on(label) + self.of_user_before(job, ask, &user.jobs);
-        let goes_on = |rule: UserLimit| {
+        let used = user.used.on(label);
+        let goes_on_at = |used: Resource, rule: UserLimit| {
             let terms = Terms { rule, ..terms };
             !terms.is_over(&used, &terms.of_user(&terms.limit(&usage), weight))
         };
+        let most = UserLimit {
+            percent: 100.0,
+            factor: Some(1_000.0),
+        };
+        let with_others = used + self.of_user_before(job, ask, &user.jobs);
+        let used = match goes_on_at(with_others, most) {
+            true => with_others,
+            false => used,
+        };
+        let goes_on = |rule: UserLimit| goes_on_at(used, rule);
         let percent = least(100, |percent| {
             goes_on(UserLimit {
                 percent: percent as f32,

@@ -67,7 +67,9 @@ impl DynamicPriority {
         let (names, bids) = self.next_bids(&leaf.name, world);
         let me = names.iter().position(|name| *name == leaf.name)?;
         let (slots, rounding) = (self.slots[pool], self.settings.policy.rounding);
-        let quota = leaf.meter.quota[pool];
+        // Idle slots may have given it more than its quota.
+        let running = leaf.meter.paying(pool, world.tree.node(at).running[pool]);
+        let quota = leaf.meter.quota[pool].max(running);
         let coming = slots_at(&bids, me, slots, rounding, account.rate);
         let pays = account.rate > Credits::ZERO && account.budget >= account.rate;
         if let (Some((_, at_ms)), true) = (self.interval, pays && coming > quota) {

@@ -365,7 +365,8 @@ impl Case {
                 _ => return false,
             }
         }
-        if new_node && wait["reason"]["room"]["node"].is_u64() {
+        let told = !wait["remedies"][0].is_null();
+        if new_node && told && wait["reason"]["room"]["node"].is_u64() {
             self.make_room(job, wait);
             return true;
         }
@@ -390,7 +391,7 @@ impl Case {
         if name == "bid" {
             let (path, micro) = (self.path(&what["queue"]), &what["rounded"][0]);
             let rate = micro.as_f64().expect("credits") / 1e6;
-            for (op, value) in [("addBudget", 1e9), ("setSpending", rate)] {
+            for (op, value) in [("addBudget", 1e6), ("setSpending", rate)] {
                 self.host
                     .request(json!({"op": op, "queue": path, "value": value}));
             }

@@ -145,6 +145,11 @@ impl Predictor {
         known
     }
 
+    /// Makes jobs due again.
+    pub(crate) fn put_off(&mut self, jobs: BTreeSet<JobId>) {
+        self.due.extend(jobs);
+    }
+
     /// Keeps a prediction to learn from it.
     pub(crate) fn record(&mut self, prediction: &Prediction) {
         let recorded = self.recorded.entry(prediction.job).or_default();

@@ -3,6 +3,8 @@
 
 use super::Engine;
 use super::control::RequestError;
+use crate::explain::{Surveys, sentence};
+use crate::model::job::Job;
 use crate::predict::Prediction;
 use crate::predict::calibration::{COVERAGE, Promise};
 use crate::predict::line::{Work, in_line, in_shares};
@@ -23,15 +25,25 @@ impl Engine {
         let leaf = |job: &JobId| self.cluster.job(*job).map(|job| job.leaf);
         let leaves: BTreeSet<ShareNodeId> = due.iter().filter_map(leaf).collect();
         let predictions = self.predictions(|leaf| leaves.contains(&leaf));
-        for prediction in predictions.iter().filter(|one| due.contains(&one.job)) {
-            self.predictor.record(prediction);
+        let mut left = due;
+        for prediction in predictions {
+            if left.remove(&prediction.job) {
+                self.predictor.record(&prediction);
+            }
         }
+        // Those that cannot start are predicted once they can.
+        self.predictor.put_off(left);
     }
 
-    /// Predicts all jobs in the leaves that `wanted` picks, in order of leaves.
+    /// Predicts all jobs in the leaves that `wanted` picks, in order of leaves. Leaves out those
+    /// that cannot start: they take no slot from others either.
     pub(super) fn predictions(&self, wanted: impl Fn(ShareNodeId) -> bool) -> Vec<Prediction> {
         let mut leaves: BTreeMap<ShareNodeId, Vec<Work>> = BTreeMap::new();
+        let (view, mut surveys) = (self.view(), Surveys::new());
         for job in self.cluster.jobs_of(wanted) {
+            if !runs_tasks(job) && view.barred(job, &mut surveys).is_some() {
+                continue;
+            }
             let work = self.predictor.work(job, self.now);
             leaves.entry(job.leaf).or_default().push(work);
         }
@@ -98,11 +110,26 @@ impl Engine {
             .iter()
             .filter(|prediction| one.is_none_or(|one| one == prediction.job));
         let jobs: Vec<Value> = wanted.map(row).collect();
+        let (view, mut surveys) = (self.view(), Surveys::new());
+        let asked = self
+            .cluster
+            .jobs_of(|at| leaf.is_none_or(|leaf| leaf == at));
+        let asked = asked.filter(|job| one.is_none_or(|one| one == job.facts.job));
+        let barred = asked.filter(|job| !runs_tasks(job)).filter_map(|job| {
+            let wait = view.barred(job, &mut surveys)?;
+            Some(json!({
+                "job": job.facts.job.0,
+                "reason": wait.reason,
+                "sentence": sentence(&wait, &view.names()),
+            }))
+        });
+        let barred: Vec<Value> = barred.collect();
         let [starts, ends] = self.predictor.report();
         Ok(json!({
             "now_ms": self.now,
             "band": COVERAGE,
             "jobs": jobs,
+            "cannot_start": barred,
             "judged": {"starts": starts, "ends": ends},
         }))
     }
@@ -117,6 +144,11 @@ impl Engine {
         let well = !asks && !runs && job.done.iter().any(|done| *done > 0);
         self.predictor.ended(id, well, self.now);
     }
+}
+
+/// Whether any of its tasks runs.
+fn runs_tasks(job: &Job) -> bool {
+    job.containers.values().any(|container| !container.am)
 }
 
 /// One job's prediction; times on the engine's clock.

@@ -5,7 +5,7 @@ use super::View;
 use crate::backlog::ShapeSize;
 use crate::model::cluster::Node;
 use crate::model::wait::Shortage;
-use crate::words::ids::{JobId, Millis, NodeId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId};
 use crate::words::keys::ShapeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub(crate) struct Survey {
     /// What nodes lack if none is large enough. With the largest of them, if others have more of
     /// that and less of another type.
     pub(super) too_small: Option<(Shortage, Option<NodeId>)>,
+    /// Whether nodes of another label that are large enough may lend their room.
+    pub(super) borrows: bool,
     /// Nodes of other labels that have room.
     pub(super) labelled: u32,
 }
@@ -58,6 +60,9 @@ impl View<'_> {
         for node in nodes.filter(|node| node.facts.schedulable) {
             if node.facts.partition != size.partition {
                 survey.labelled += u32::from(size.resource.fits_in(&node.free));
+                let may_borrow = size.partition == PartitionId::DEFAULT && !size.am;
+                let lends = node.facts.lends && size.resource.fits_in(&node.whole);
+                survey.borrows |= may_borrow && lends;
                 continue;
             }
             survey.nodes += 1;

@@ -22,6 +22,8 @@ const NODES_MAX: usize = 4;
 pub(super) struct Found {
     pub(super) reason: Reason,
     pub(super) passed: Option<(Next, Passed)>,
+    /// Whether nothing that ends would change it.
+    pub(super) bars: bool,
 }
 
 impl From<Reason> for Found {
@@ -29,6 +31,7 @@ impl From<Reason> for Found {
         Found {
             reason,
             passed: None,
+            bars: false,
         }
     }
 }
@@ -205,6 +208,28 @@ impl View<'_> {
         }
     }
 
+    /// Why an ask may use none of the nodes that are large enough, if that is so for good.
+    pub(super) fn no_place(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
+        let (job, ask) = (asked.job, asked.ask);
+        let insists = ask.standing == Standing::Strict || ask.unrelaxed > 0;
+        if !insists && job.blacklist.is_empty() || self.places_up(asked) > 0 {
+            return None;
+        }
+        let size = self.size(asked);
+        let nodes = size.nodes(self.world.cluster);
+        let large = nodes.filter(|node| size.resource.fits_in(&node.whole));
+        let (_, by) = self.usable(asked, large);
+        match by {
+            KeptOff {
+                refused: 0,
+                elsewhere: 0,
+                ..
+            } => Some(self.kept_off(asked, &by, false)),
+            _ if insists && by.refused == 0 => Some(self.kept_off(asked, &by, false)),
+            _ => None,
+        }
+    }
+
     /// How many nodes are large enough of those that an ask insists on.
     fn places_up(&self, asked: &PendingAsk<'_>) -> u32 {
         let size = self.size(asked);
@@ -244,6 +269,7 @@ impl View<'_> {
         Found {
             reason,
             passed: Some((next, passed)),
+            bars: false,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::model::queue::Queue;
 use crate::model::wait::{PendingAsk, Reason, Wait};
 use crate::stage::worth::Worth;
 use crate::words::ids::{JobId, Millis};
+use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ impl View<'_> {
                 reason: found.reason,
                 ahead: match found.reason {
                     Reason::Behind { ahead, .. } => Some(ahead),
-                    _ if found.reason.is_next() => None,
+                    _ if found.bars || found.reason.is_next() => None,
                     _ => view.ahead(&asked, ahead_max),
                 },
                 remedies: view.remedies(&asked, &found),
@@ -86,28 +87,81 @@ impl View<'_> {
     }
 
     fn why(&self, asked: &PendingAsk<'_>, survey: &Survey, ahead_max: u32) -> Found {
-        match self.limit(asked, survey) {
+        if let Some(reason) = self.bar(asked, survey) {
+            return Found {
+                bars: true,
+                ..reason.into()
+            };
+        }
+        match self.limit(asked) {
             Some(reason) => reason.into(),
             None => self.turn(asked, survey, ahead_max),
         }
     }
 
-    /// Returns what holds an ask, whatever others ask for.
-    fn limit(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Option<Reason> {
-        let job = asked.job;
-        if !job.runnable {
-            return Some(self.job_limit(job));
-        }
-        if survey.nodes == 0 {
-            let partition = asked.ask.facts.partition;
+    /// Returns the wait of a job that cannot start, whatever ends, because of its first ask.
+    pub(crate) fn barred(&self, job: &Job, surveys: &mut Surveys) -> Option<Wait> {
+        let (asked, pending) = self.asked(job).into_iter().next()?;
+        let view = self.of_label(asked.ask.facts.partition);
+        let survey = surveys
+            .entry(asked.ask.shape)
+            .or_insert_with(|| view.survey(asked.ask.shape));
+        let reason = view.bar(&asked, survey)?;
+        Some(Wait {
+            ask: asked.ask.facts.ask,
+            kind: asked.kind,
+            am: asked.ask.facts.am,
+            pending,
+            reason,
+            ahead: None,
+            remedies: view.remedies(&asked, &reason.into()),
+        })
+    }
+
+    /// Returns why nothing that ends would let an ask start. Comes before all that may end.
+    fn bar(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Option<Reason> {
+        let (job, size) = (asked.job, asked.size());
+        let partition = asked.ask.facts.partition;
+        if survey.nodes == 0 && !survey.borrows {
             let labelled = survey.labelled;
             return Some(Reason::NoNodes {
                 partition,
                 labelled,
             });
         }
-        if let Some((shortage, node)) = survey.too_small {
+        if let Some((shortage, node)) = survey.too_small.filter(|_| !survey.borrows) {
             return Some(Reason::TooLarge { shortage, node });
+        }
+        if let Some(places) = self.no_place(asked).filter(|_| !survey.borrows) {
+            return Some(places);
+        }
+        let reached = self
+            .world
+            .cluster
+            .queues
+            .reached(job.facts.queue, job.facts.user);
+        if !job.runnable && reached.is_some_and(|limit| limit.max == 0) {
+            return Some(self.job_limit(job));
+        }
+        let tree = self.world.tree;
+        let mut limits = tree.path_up(job.leaf).map(|at| tree.node(at).max_share);
+        if !limits.all(|limit| size.fits_in(&limit)) {
+            return self.first_limit(asked, |at| tree.node(at).max_share);
+        }
+        let masters = asked
+            .ask
+            .facts
+            .am
+            .then(|| self.over_masters(asked))
+            .flatten();
+        masters.filter(|reason| matches!(reason, Reason::MasterLimit { used: 0, .. }))
+    }
+
+    /// Returns what holds an ask, whatever others ask for.
+    fn limit(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
+        let job = asked.job;
+        if !job.runnable {
+            return Some(self.job_limit(job));
         }
         if job.is_held(asked.ask)
             && let Some(reason) = self.user_limit(asked)
@@ -214,7 +268,7 @@ impl View<'_> {
     /// Returns the first limit of a queue that one more container would exceed. That of
     /// ApplicationMasters first: below the other limit, others would take what it leaves.
     fn over_limit(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
-        let (leaf, size) = (asked.job.leaf, asked.size());
+        let leaf = asked.job.leaf;
         let masters = asked
             .ask
             .facts
@@ -224,23 +278,32 @@ impl View<'_> {
         if masters.is_some() {
             return masters;
         }
-        for at in self.world.tree.path_up(leaf) {
-            let node = self.world.tree.node(at);
-            let room = self.world.tree.room_at(at, leaf, asked.ask.shape);
-            let Some(lacking) = shortage(&size, &room).filter(|_| node.limited) else {
-                continue;
-            };
+        let tree = self.world.tree;
+        self.first_limit(asked, |at| tree.room_at(at, leaf, asked.ask.shape))
+    }
+
+    /// Returns the first limit from its leaf up that leaves an ask too little.
+    fn first_limit(
+        &self,
+        asked: &PendingAsk<'_>,
+        room: impl Fn(ShareNodeId) -> Resource,
+    ) -> Option<Reason> {
+        let (tree, size) = (self.world.tree, asked.size());
+        tree.path_up(asked.job.leaf).find_map(|at| {
+            let node = tree.node(at);
+            let lacking = shortage(&size, &room(at)).filter(|_| node.limited)?;
             let i = usize::from(lacking.resource);
-            return Some(Reason::QueueLimit {
+            let kept =
+                node.max_share - node.used - tree.room_at(at, asked.job.leaf, asked.ask.shape);
+            Some(Reason::QueueLimit {
                 queue: node.queue,
                 resource: lacking.resource,
                 used: node.used[i],
                 wanted: lacking.wanted,
                 max: node.max_share[i],
-                kept: (node.max_share - node.used - room)[i],
-            });
-        }
-        None
+                kept: kept[i],
+            })
+        })
     }
 
     fn over_masters(&self, asked: &PendingAsk<'_>) -> Option<Reason> {

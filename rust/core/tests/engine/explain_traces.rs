@@ -342,7 +342,7 @@ fn what_a_job_refuses_is_its_own_doing() {
     assert_eq!(host.beat(node), []);
     assert_eq!(
         reason(&mut host, 1),
-        json!({"blacklisted": {"nodes": 1, "room": true}})
+        json!({"blacklisted": {"nodes": 1, "room": false}})
     );
     host.step(&[Event::Blacklist {
         job: JobId(1),

@@ -2,8 +2,8 @@
 //! of a band is the result of the look ahead. `sim/tests/simulator/foresight.rs` tests how well
 //! bands hold over a day.
 
-use crate::common::Host;
-use heddle_core::words::event::{Event, JobHints};
+use crate::common::{Host, host_of, plain_ask};
+use heddle_core::words::event::{AskFacts, Event, JobHints};
 use heddle_core::words::ids::*;
 use serde_json::{Value, json};
 
@@ -122,4 +122,71 @@ fn who_is_unknown_is_named() {
     );
     let nobody = host.request(json!({"op": "predict"}));
     assert_eq!(nobody["jobs"], json!([]));
+}
+
+/// What a job gets instead of a prediction: the name of the reason, and the sentence.
+fn barred(host: &mut Host, job: u32) -> (String, String) {
+    let reply = host.request(json!({"op": "predict", "job": job}));
+    assert_eq!(reply["jobs"], json!([]), "no start and no end: {reply}");
+    let row = &reply["cannot_start"][0];
+    let reason = row["reason"].as_object().expect("one key");
+    let name = reason.keys().next().expect("one").clone();
+    let listed = host.request(json!({"op": "jobs", "from": job, "max": 1}));
+    assert_eq!(listed["jobs"][0]["prediction"], Value::Null);
+    assert_eq!(listed["jobs"][0]["waits_for"], row["sentence"]);
+    (
+        name,
+        row["sentence"].as_str().expect("a sentence").to_string(),
+    )
+}
+
+#[test]
+fn jobs_that_cannot_start_get_a_reason_and_no_start() {
+    let config = json!({"policy": "fair", "queues": [
+        {"path": "root.small", "max_share": {"memory-mb": 512}},
+        {"path": "root.none", "max_running_jobs": 0},
+        {"path": "root.a"}
+    ]});
+    let mut host = Host::new(config);
+    let submit = |host: &mut Host, job: u32, queue: &str, mb: i64, label: u32| {
+        let queue = host.queue("ada", Some(queue));
+        host.job(job, queue);
+        host.ask_facts(AskFacts {
+            partition: PartitionId(label),
+            ..plain_ask(job, 0, 2, mb)
+        });
+        host.tick();
+    };
+    submit(&mut host, 1, "root.a", 1_024, 0);
+    let (reason, text) = barred(&mut host, 1);
+    assert_eq!(reason, "no_nodes");
+    assert_eq!(
+        text,
+        "waits: no node is up; a node of 1024 MB and 1 vcores would do"
+    );
+    host.node(0, 2_048, 8);
+    assert_eq!(expected(&mut host, 1).0, Some(0), "now it can");
+    submit(&mut host, 2, "root.small", 1_024, 0);
+    assert_eq!(barred(&mut host, 2).0, "queue_limit");
+    submit(&mut host, 3, "root.a", 4_096, 0);
+    assert_eq!(barred(&mut host, 3).0, "too_large");
+    submit(&mut host, 4, "root.a", 1_024, 7);
+    assert_eq!(barred(&mut host, 4).0, "no_nodes");
+    submit(&mut host, 5, "root.none", 1_024, 0);
+    assert_eq!(barred(&mut host, 5).0, "job_limit");
+    submit(&mut host, 6, "root.a", 1_024, 0);
+    let (job, place, added) = (JobId(6), host_of(0), true);
+    host.step(&[Event::Blacklist { job, place, added }]);
+    assert_eq!(barred(&mut host, 6).0, "blacklisted");
+    // Nothing of this is learnt from, nor in the way of others.
+    assert_eq!(expected(&mut host, 1).0, Some(0));
+    let reply = host.request(json!({"op": "predict"}));
+    let numbers = |key: &str| -> Vec<u64> {
+        let rows = reply[key].as_array().expect("a list").iter();
+        rows.filter_map(|row| row["job"].as_u64()).collect()
+    };
+    assert_eq!(numbers("jobs"), [1]);
+    let mut barred = numbers("cannot_start");
+    barred.sort_unstable();
+    assert_eq!(barred, [2, 3, 4, 5, 6]);
 }

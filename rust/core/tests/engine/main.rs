@@ -8,6 +8,7 @@ mod basics;
 mod bursts;
 mod by_queue;
 mod calculator;
+mod causes;
 mod compositions;
 mod deficit;
 mod dynamic_priority;

@@ -280,6 +280,12 @@ impl Case {
         queues[at][key] = value;
     }
 
+    /// How many asks of the job are pending.
+    pub(super) fn kinds(&self, job: u32) -> usize {
+        let job = self.host.engine.cluster().job(JobId(job));
+        job.map_or(0, |job| job.pending().count())
+    }
+
     /// Whether a node could serve the job's first ask if it had room.
     pub(super) fn has_a_node(&self, job: u32, wait: &Value) -> bool {
         self.roomiest(job, wait).is_some()

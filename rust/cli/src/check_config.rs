@@ -222,10 +222,11 @@ fn check_stock(
     Ok(lines)
 }
 
-/// Reads a file lossily. Invalid UTF-8 is left to the parser, which knows the line.
+/// Reads a file in its encoding. Bytes that are none of it are left to the parser, which knows the
+/// line.
 pub(crate) fn read(file: &Path) -> Result<String, String> {
     let bytes = fs::read(file).map_err(|error| format!(": {error}"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    heddle_stock::decode(&bytes).map_err(|fault| stock::placed(&fault))
 }
 
 fn ends_with(file: &Path, ending: &str) -> bool {

@@ -42,6 +42,7 @@ pub fn ask(question: &str) -> Result<Reply, String> {
             Reply::Page(page, Some(line))
         }
         Some("file") => Reply::Json(watch::look(&read(question)?)),
+        Some("decode") => Reply::Json(watch::text(&read(question)?)),
         Some("config") => Reply::Json(config::read(&read(question)?)),
         Some("check") => Reply::Json(config::check(&read(question)?)),
         Some("fair_file") => Reply::Json(fair_file::find(question["named"].as_str().unwrap_or(""))),

@@ -4,6 +4,8 @@
 //! YARN's FairScheduler compares a file's date with the time of its last load, so it misses a file
 //! that was put in place with an older date. Here any other state of the file is a change.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use heddle_economy::auth::stamp::Stamp;
 use heddle_stock::fair;
 use serde::{Deserialize, Serialize};
@@ -94,7 +96,34 @@ fn read(
         return Ok(None);
     }
     state.read = Some(stamp);
-    Ok(Some(String::from_utf8_lossy(&contents).into_owned()))
+    decode(look.stock, &contents).map(Some)
+}
+
+/// The text of a file. A stock scheduler's has the encoding that its XML says, as for stock.
+fn decode(stock: bool, bytes: &[u8]) -> Result<String, String> {
+    match stock {
+        true => heddle_stock::decode(bytes).map_err(|fault| fault.to_string()),
+        false => Ok(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
+/// The bytes of a file that only the host can read, in base 64.
+#[derive(Deserialize)]
+pub(crate) struct Bytes {
+    bytes: String,
+    #[serde(default)]
+    stock: bool,
+}
+
+/// Returns `text`, or `wrong`.
+pub(crate) fn text(file: &Bytes) -> Value {
+    let bytes = BASE64
+        .decode(&file.bytes)
+        .map_err(|error| error.to_string());
+    match bytes.and_then(|bytes| decode(file.stock, &bytes)) {
+        Ok(text) => json!({ "text": text }),
+        Err(wrong) => json!({ "wrong": wrong }),
+    }
 }
 
 /// Whether to read a file in this state: in any case, or because it has changed and settled.
@@ -279,5 +308,29 @@ mod tests {
         file.write(&"x".repeat(BYTES_MAX as usize + 5), T0);
         let text = file.text(T0 + 10_000).expect("it has settled");
         assert_eq!(text.len() as u64, BYTES_MAX + 1);
+    }
+
+    #[test]
+    fn a_stock_file_is_read_in_its_encoding_here_and_elsewhere() {
+        let text = "<?xml version='1.0' encoding='ISO-8859-1'?><allocations>\u{fc}</allocations>";
+        let latin: Vec<u8> = text.chars().map(|c| c as u8).collect();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("fair-scheduler.xml");
+        fs::write(&path, &latin).expect("it is ours");
+        let look_at = json!({"path": path, "stock": true});
+        let found = look(&serde_json::from_value(look_at).expect("a look"));
+        assert_eq!(found["text"], text);
+        let sent = json!({"bytes": BASE64.encode(&latin), "stock": true});
+        let found = super::text(&serde_json::from_value(sent).expect("bytes"));
+        assert_eq!(found, json!({ "text": text }));
+        let unknown = "<?xml version='1.0' encoding='KLINGON'?><allocations/>";
+        let sent = json!({"bytes": BASE64.encode(unknown), "stock": true});
+        let found = super::text(&serde_json::from_value(sent).expect("bytes"));
+        assert!(
+            found["wrong"]
+                .as_str()
+                .is_some_and(|why| why.contains("KLINGON")),
+            "{found}"
+        );
     }
 }

@@ -7,12 +7,14 @@
 
 pub mod bounds;
 pub mod capacity;
+mod encoding;
 pub mod fair;
 mod java;
 mod merge;
 mod policy;
 pub mod site;
 
+pub use encoding::decode;
 pub use heddle_core::config::Fault;
 pub use merge::merge;
 use policy::ORDER;

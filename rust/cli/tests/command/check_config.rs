@@ -388,3 +388,20 @@ fn all_faults_of_a_file_are_said_in_one_run() {
     );
     assert_eq!(lines.len(), 2, "{said}");
 }
+
+#[test]
+fn a_stock_file_is_read_in_the_encoding_that_it_declares() {
+    let text = "<?xml version='1.0' encoding='UTF-16'?>\n<allocations>\n<queue name='b\u{fc}ro'>\
+                <weight>2.0</weight></queue>\n</allocations>";
+    let path = file("encodings", "fair-scheduler.xml", "");
+    let mark = std::iter::once(0xfeff);
+    let bytes = mark.chain(text.encode_utf16()).flat_map(u16::to_be_bytes);
+    fs::write(&path, bytes.collect::<Vec<u8>>()).expect("it is ours");
+    assert!(passed(&[&path]).contains("root.b\u{fc}ro/weight: exact"));
+    let convert = Command::new(env!("CARGO_BIN_EXE_heddle"))
+        .arg("convert")
+        .arg(&path)
+        .output();
+    let json = String::from_utf8(convert.expect("it starts").stdout).expect("UTF-8");
+    assert!(json.contains("root.b\u{fc}ro"), "{json}");
+}

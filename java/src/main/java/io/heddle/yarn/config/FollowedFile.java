@@ -6,7 +6,6 @@ import io.heddle.yarn.engine.SetupJson;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -119,7 +118,12 @@ final class FollowedFile {
     try (InputStream in = system.open(remote)) {
       byte[] bytes = ByteStreams.toByteArray(
           ByteStreams.limit(in, answer.path("bytes").asLong()));
-      return new String(bytes, StandardCharsets.UTF_8);
+      JsonNode text = SetupJson.ask(
+          "decode", SetupJson.object().put("stock", stock).put("bytes", bytes));
+      if (text.has("wrong")) {
+        throw new IOException(text.path("wrong").asText());
+      }
+      return text.path("text").textValue();
     } catch (IOException e) {
       again();
       throw e;

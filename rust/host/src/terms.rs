@@ -44,8 +44,8 @@ struct Limits {
 }
 
 /// The priority in force: asked for, or else the queue's default, or else 0; at most the queue's
-/// and the cluster's highest. Where the queue's highest is 0 priorities do not count: all are 0, and
-/// a change is refused with a text in the place of the number.
+/// and the cluster's highest. Where the queue's highest is 0 priorities do not count: all are 0,
+/// and a change is refused with a text in the place of the number.
 pub(crate) fn priority(terms: &Terms) -> Value {
     let requested = terms.requested;
     match (terms.queue.max_priority, terms.purpose) {

@@ -49,8 +49,8 @@ pub fn read(properties: &Properties) -> Result<Front, Fault> {
 /// Translates the properties as [`read`] does.
 ///
 /// # Errors
-/// All faults, sorted by line: at least one. After a wrong list of queues nothing more is known, and
-/// after a wrong capacity no sum is judged.
+/// All faults, sorted by line: at least one. After a wrong list of queues nothing more is known,
+/// and after a wrong capacity no sum is judged.
 pub fn read_all(properties: &Properties) -> Result<Front, Vec<Fault>> {
     let mut faults: Vec<Fault> = Vec::new();
     let (mut left, mut sums) = (properties.clone(), true);

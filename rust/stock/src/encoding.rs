@@ -1,5 +1,5 @@
-//! The encoding of an XML file: its byte order mark, the bytes of `<?`, or its declaration. Hadoop's
-//! readers go by these as well.
+//! The encoding of an XML file: its byte order mark, the bytes of `<?`, or its declaration.
+//! Hadoop's readers go by these as well.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use heddle_core::config::Fault;

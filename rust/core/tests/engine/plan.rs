@@ -259,9 +259,8 @@ fn every_key_of_a_queue_that_changes_has_a_row() {
 }
 
 /// Sections and keys of all queues, each with a value that is not its default.
-#[test]
-fn every_setting_of_all_queues_that_changes_has_a_row() {
-    let settings = [
+fn settings() -> Vec<(&'static str, Value)> {
+    vec![
         ("policy.share", json!({"policy": "fifo"})),
         ("share.dominant", json!({"share": {"dominant": true}})),
         ("share.memory_only", json!({"share": {"memory_only": true}})),
@@ -318,9 +317,13 @@ fn every_setting_of_all_queues_that_changes_has_a_row() {
             json!({"users": {"each": {"alice": {"weight": 2}}}}),
         ),
         ("hfsp", json!({"hfsp": {"samples": 3}})),
-    ];
+    ]
+}
+
+#[test]
+fn every_setting_of_all_queues_that_changes_has_a_row() {
     let mut host = busy("fair");
-    for (key, changed) in settings {
+    for (key, changed) in settings() {
         let mut config = json!({"policy": "fair", "queues": [{"path": "root.a"},
                                                              {"path": "root.b"}]});
         if !key.starts_with("heartbeat") {

@@ -22,8 +22,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
               use, as in YARN's Fair and Capacity schedulers",
     preset: Some(Preset {
         name: "by-queue",
-        summary: "queues by fair shares; inside each the order that it sets, as in YARN's own \
-                  schedulers",
+        summary: "another name of `fair`",
         stages: ["fair", "by-queue", "delay"],
         workload: "users",
     }),

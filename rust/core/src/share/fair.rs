@@ -25,9 +25,10 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
               or dominant resource",
     preset: Some(Preset {
         name: "fair",
-        summary: "queues share by weights, minimums and maximums; jobs inside them are fair by \
-                  deficit; tasks wait a little for their data (the default)",
-        stages: ["fair", "deficit", "delay"],
+        summary: "queues share by weights, minimums and maximums; inside each the order that it \
+                  sets, the job with the least memory first unless it does; tasks wait a little \
+                  for their data (the default)",
+        stages: ["fair", "by-queue", "delay"],
         workload: "users",
     }),
     wants: &[],

@@ -74,7 +74,7 @@ fn containers_near_their_data_do_not_count_as_off_switch() {
 }
 
 #[test]
-fn queues_share_by_weight_and_jobs_of_one_queue_are_served_in_order() {
+fn queues_share_by_weight_and_jobs_of_one_queue_alike() {
     let mut host = Host::new(json!({
         "heartbeat_fill": 1.0,
         "queues": [{"path": "root.a", "weight": 3.0}, {"path": "root.b"}]
@@ -92,8 +92,9 @@ fn queues_share_by_weight_and_jobs_of_one_queue_are_served_in_order() {
     }
     let served = jobs(&host.beat(node));
     assert_eq!(served.iter().filter(|job| **job == 3).count(), 2);
-    assert_eq!(served.iter().filter(|job| **job == 1).count(), 6);
-    assert_eq!(host.running(2), 0, "the older job of the queue goes first");
+    // Three quarters of the eight go to two jobs, in turn.
+    assert_eq!(served.iter().filter(|job| **job == 1).count(), 3);
+    assert_eq!(served.iter().filter(|job| **job == 2).count(), 3);
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Cluster {
     }
 
     fn of(policy: &str, queues: Value, deficit: Value) -> Cluster {
-        Cluster::with(config(policy, queues, deficit))
+        Cluster::with(config(&json!(policy), queues, deficit))
     }
 
     fn with(config: Value) -> Cluster {
@@ -158,7 +158,7 @@ impl Cluster {
     }
 }
 
-fn config(policy: &str, queues: Value, deficit: Value) -> Value {
+fn config(policy: &Value, queues: Value, deficit: Value) -> Value {
     json!({
         "policy": policy,
         "slots": {"map_per_node": 2, "reduce_per_node": 2},
@@ -342,7 +342,7 @@ fn new_jobs_are_boosted_until_their_time_is_up() {
 fn a_job_may_be_new_from_its_first_task_on() {
     let boost = json!({"new_job_boost": {"duration_ms": 60_000}});
     for (from_start, expected) in [(false, [2.0, 2.0]), (true, [1.0, 3.0])] {
-        let mut config = config("fair-original", json!([]), boost.clone());
+        let mut config = config(&json!("fair-original"), json!([]), boost.clone());
         config["testing"] = json!({"choices": {"new_from_start": from_start}});
         let mut cluster = Cluster::with(config);
         cluster.submit(1, "default", 100);
@@ -489,7 +489,7 @@ fn deficits_outlive_a_reload_and_a_move() {
     cluster.advance(1_000);
     cluster.deficits(&[2_000.0, 2_000.0]);
     let queues = json!([{"path": "root.b", "weight": 3}]);
-    let config = config("fair-original", queues, json!({}));
+    let config = config(&json!("fair-original"), queues, json!({}));
     cluster
         .host
         .request(json!({"op": "reload", "config": config}));
@@ -524,10 +524,11 @@ fn a_map_only_job_is_owed_no_reduces_and_a_killed_one_nothing() {
     assert_eq!(cluster.assign_both(), [vec![1; 4], vec![]]);
 }
 
-/// Under the default preset `fair` divides among queues, and deficits decide inside each.
+/// Share `fair` divides among queues, and deficits decide inside each.
 #[test]
-fn inside_a_queue_of_the_default_preset_deficits_decide() {
-    let mut cluster = Cluster::of("fair", json!([]), json!({}));
+fn inside_a_queue_that_has_a_fair_share_deficits_decide() {
+    let order = json!({"order": "deficit"});
+    let mut cluster = Cluster::with(config(&order, json!([]), json!({})));
     cluster.submit(1, "a", 100);
     cluster.submit(2, "a", 100);
     cluster.submit(3, "b", 100);

@@ -258,6 +258,7 @@ fn sentences_of_many_jobs_come_in_turn() {
 fn what_the_order_holds_back_starts_with_the_limit_that_is_named() {
     let config = |most: u32| {
         json!({
+            "policy": {"order": "deficit"},
             "heartbeat_fill": 1.0,
             "queues": [{"path": "root.a", "max_tasks_per_job": most}]
         })
@@ -283,6 +284,7 @@ fn what_the_order_holds_back_starts_with_the_limit_that_is_named() {
 #[test]
 fn reduces_that_wait_for_maps_say_how_many() {
     let mut host = Host::new(json!({
+        "policy": {"order": "deficit"},
         "heartbeat_fill": 1.0, "deficit": {"slow_start": 0.5}
     }));
     let node = host.node(0, 8_192, 8);

@@ -84,7 +84,7 @@ fn of_those_in_force_it_says_what_they_want_and_whether_weights_count() {
         answer["in_force"].take()
     };
     let fair = in_force(json!({"policy": "fair"}));
-    let stages = json!(["fair", "deficit", "delay"]);
+    let stages = json!(["fair", "by-queue", "delay"]);
     assert_eq!(
         fair,
         json!({"stages": stages, "wants": [], "by_weight": true})

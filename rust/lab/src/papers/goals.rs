@@ -49,7 +49,7 @@ impl Scheduler {
     fn config(self, workload: &Workload) -> Checked<Value> {
         match self {
             Scheduler::Fifo => named("fifo"),
-            Scheduler::Fair => named("fair"),
+            Scheduler::Fair => named("fair/deficit/delay"),
             Scheduler::Adaptive => named("adaptive"),
             Scheduler::Reverse(wrong) => Ok(reverse(&workload.foreign, wrong)),
         }

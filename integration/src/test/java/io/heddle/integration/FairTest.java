@@ -19,10 +19,10 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Fair on a real cluster. Slots follow weights, also when another ResourceManager takes over. A
- * pool below its minimum is served before all others. A new job is boosted for a time. Caps on
- * tasks and on jobs hold although slots are free. Changes of the allocations file take effect.
- * Newest Hadoop only: nothing here depends on the version.
+ * Fair shares with deficits on a real cluster. Slots follow weights, also when another
+ * ResourceManager takes over. A pool below its minimum is served before all others. A new job is
+ * boosted for a time. Caps on tasks and on jobs hold although slots are free. Changes of the
+ * allocations file take effect. Newest Hadoop only: nothing here depends on the version.
  */
 public class FairTest {
   private static final int BOOST_MS = 100_000;
@@ -42,7 +42,7 @@ public class FairTest {
 
   /** Without waits for data: during those, jobs are served that are not next. */
   private static final String CONFIGURATION =
-      "{\"policy\": \"fair\", \"allocations_file\": \"" + ALLOCATIONS + "\","
+      "{\"policy\": {\"order\": \"deficit\"}, \"allocations_file\": \"" + ALLOCATIONS + "\","
           + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0},"
           + " \"deficit\": {\"new_job_boost\": {\"factor\": 3, \"duration_ms\": " + BOOST_MS
           + "}}, \"queues\": ["

@@ -199,8 +199,8 @@ public class QuietHeartbeatTest {
   /** Tasks held back by a limit wait outside the engine's backlog, which may be empty. */
   @Test
   public void aTaskThatWaitsForAnotherToEndIsServedAtOnce() throws Exception {
-    String limited = "{\"heartbeat_fill\": 1.0, \"queues\": ["
-        + "{\"path\": \"root.one\", \"max_tasks_per_job\": 1}]}";
+    String limited = "{\"policy\": {\"order\": \"deficit\"}, \"heartbeat_fill\": 1.0,"
+        + " \"queues\": [{\"path\": \"root.one\", \"max_tasks_per_job\": 1}]}";
     try (TestCluster cluster = new TestCluster(TestCluster.conf(limited))) {
       MockNM node = cluster.node("a1", 8 * GB);
       MockAM am = cluster.launch(cluster.submit("bob", "root.one"), node);

@@ -5,9 +5,10 @@ use crate::config::{Composition, Config, ConfigError, Section, unknown};
 use crate::stage::entry::{Entry, Key, PolicySection, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};
 use crate::stage::place::{Place, PlaceEntry};
+use crate::stage::rank::{Rank, RankEntry};
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::Layout;
-use crate::{order, place, share};
+use crate::{order, place, rank, share};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -35,6 +36,9 @@ pub const PLACES: &[PlaceEntry] = &[
     place::delay::ENTRY,
     place::shuffle_watcher::ENTRY,
 ];
+
+/// Every order of nodes; the first is the default.
+pub const RANKS: &[RankEntry] = &[rank::spread::ENTRY, rank::pack::ENTRY];
 
 const PRESET_COUNT: usize = count(SHARES) + count(ORDERS) + count(PLACES);
 
@@ -91,6 +95,11 @@ pub fn place_names() -> Vec<&'static str> {
     PLACES.iter().map(|entry| entry.name).collect()
 }
 
+/// The names of the orders of nodes, for messages.
+pub fn rank_names() -> Vec<&'static str> {
+    RANKS.iter().map(|entry| entry.name).collect()
+}
+
 /// The sections of the configuration that policies read themselves.
 pub(crate) fn sections() -> impl Iterator<Item = &'static PolicySection> {
     let shares = SHARES.iter().filter_map(|entry| entry.own.as_ref());
@@ -138,6 +147,25 @@ fn stage(
         Some(name) if names.contains(&name) => Ok(name.to_string()),
         Some(name) => Err(ConfigError::new(section.key(key), unknown(name, names))),
     }
+}
+
+/// Reads `nodes.rank`.
+pub(crate) fn read_rank(root: &mut Section<'_>) -> Result<String, ConfigError> {
+    let fallback = RANKS[0].name.to_string();
+    let Some(mut section) = root.section("nodes")? else {
+        return Ok(fallback);
+    };
+    let rank = stage(&mut section, "rank", &rank_names(), fallback)?;
+    section.finish()?;
+    Ok(rank)
+}
+
+/// Makes the order of nodes that a configuration names.
+pub(crate) fn build_rank(config: &Config) -> Box<dyn Rank> {
+    let named = RANKS.iter().find(|entry| entry.name == config.rank);
+    (named
+        .expect("the configuration admits only names of the list")
+        .build)(config)
 }
 
 /// The three stages, built.
@@ -213,6 +241,7 @@ pub(crate) fn report(config: &Config) -> Value {
         "share": shares.collect::<Vec<_>>(),
         "order": rows(ORDERS),
         "place": rows(PLACES),
+        "rank": rows(RANKS),
     })
 }
 

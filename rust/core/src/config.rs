@@ -122,6 +122,8 @@ pub struct Config {
     /// The three stages.
     #[serde(rename = "policy")]
     pub composition: Composition,
+    /// Which nodes get containers first: `nodes.rank`.
+    pub rank: String,
     /// Whether queues compare by dominant resource instead of memory.
     #[serde(rename = "share.dominant")]
     pub dominant: bool,
@@ -271,6 +273,7 @@ impl Config {
         let queue_defaults = queues::read_defaults(root, resource_types)?;
         Ok(Config {
             composition,
+            rank: String::new(),
             dominant,
             memory_only,
             queues: queues::read_queues(root, resource_types, &queue_defaults)?,

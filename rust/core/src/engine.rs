@@ -24,6 +24,7 @@ macro_rules! world {
 mod apply;
 mod asks;
 mod at_limit;
+mod at_once;
 mod bounds;
 mod budget;
 mod candidate;
@@ -37,6 +38,7 @@ mod index;
 mod inside;
 mod invariants;
 mod labels;
+mod level;
 mod listing;
 mod note;
 mod offer;
@@ -49,6 +51,7 @@ mod reclaim;
 mod reload;
 mod report;
 mod reservation;
+mod roomy;
 mod search;
 mod short;
 mod subject;
@@ -60,7 +63,7 @@ mod users;
 mod victims;
 
 use crate::backlog::{Backlog, FitList, Reservation};
-use crate::catalogue::build;
+use crate::catalogue::{build, build_rank};
 use crate::config::{Compare, Config, ConfigError};
 use crate::explain::{Ring, Trace};
 use crate::model::change::{Change, Stale};
@@ -72,6 +75,7 @@ use crate::predict::Predictor;
 use crate::setup::Setup;
 use crate::stage::order::Order;
 use crate::stage::place::Place;
+use crate::stage::rank::Rank;
 use crate::stage::share::Share;
 use crate::words::event::{Decision, Event};
 use crate::words::ids::{
@@ -80,10 +84,10 @@ use crate::words::ids::{
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, LedgerBatch};
 use at_limit::Lines;
-use offer::Roomy;
 use preemption::Starving;
 use promises::Promise;
 use reservation::Rest;
+use roomy::Roomy;
 use serde_json::Value;
 use short::Shortages;
 use std::cell::Cell;
@@ -141,6 +145,7 @@ pub struct Engine {
     share: Box<dyn Share>,
     order: Box<dyn Order>,
     place: Box<dyn Place>,
+    rank: Box<dyn Rank>,
     /// Accounts of a market that is not in force, for the next one.
     accounts: Option<Value>,
     /// Whether a host keeps books of accounts.
@@ -188,7 +193,7 @@ pub struct Engine {
     news: Vec<JobId>,
     /// The latest decisions about each job. No decision depends on them.
     trace: Trace,
-    /// Nodes that may have room, for offers.
+    /// Nodes that have room, by rank.
     roomy: Roomy,
     /// Counts of grants and evictions, for reports. No decision depends on them.
     totals: Totals,
@@ -205,6 +210,7 @@ impl Engine {
     /// An engine with an empty cluster.
     pub fn new(setup: Setup) -> Result<Engine, ConfigError> {
         let (share, order, place) = build(&setup.config);
+        let rank = build_rank(&setup.config);
         let trace = Trace::new(setup.config.explain_entries);
         let tree = ShareTree::new(share.layout(), setup.minimum_allocation);
         let mut engine = Engine {
@@ -217,6 +223,7 @@ impl Engine {
             share,
             order,
             place,
+            rank,
             accounts: None,
             keeps_ledger: false,
             slots: note::NO_SLOTS,

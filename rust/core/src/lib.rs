@@ -16,6 +16,7 @@ pub mod model;
 pub mod order;
 pub mod place;
 mod predict;
+mod rank;
 pub mod setup;
 pub mod share;
 pub mod stage;

@@ -187,7 +187,9 @@ fn remove(value: &mut Value, key: &str) -> bool {
 pub fn read_config(config: &Value, resource_types: &[String]) -> Result<Config, ConfigError> {
     Section::all("", config, |root| {
         let composition = catalogue::read_composition(root)?;
+        let rank = catalogue::read_rank(root)?;
         let mut config = Config::read(root, composition, resource_types)?;
+        config.rank = rank;
         for own in catalogue::sections() {
             config.read_own(root, own.section, own.check)?;
         }

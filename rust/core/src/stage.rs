@@ -1,5 +1,5 @@
-//! The three questions that policies answer: which queue is next, which job in it, and which
-//! place for its task. Holds the questions, and no answer.
+//! The questions that policies answer: which queue is next, which job in it, which place for its
+//! task, and which node first. Holds the questions, and no answer.
 
 pub(crate) mod behind;
 pub(crate) mod by_usage;
@@ -9,5 +9,6 @@ pub mod entry;
 pub(crate) mod market;
 pub(crate) mod order;
 pub mod place;
+pub mod rank;
 pub(crate) mod share;
 pub(crate) mod worth;

@@ -8,6 +8,9 @@ use serde::Serialize;
 /// room.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HeartbeatLimits {
+    /// Whether the configuration says anything of it. A report then gives what this says, whatever
+    /// the rank of its node.
+    pub is_set: bool,
     /// How many containers.
     pub containers_max: u32,
     /// How many containers outside the hosts and racks that their asks name, or whose asks name
@@ -33,6 +36,7 @@ impl HeartbeatLimits {
     pub(super) fn read(root: &mut Section<'_>) -> Result<HeartbeatLimits, ConfigError> {
         let fill = root.number("heartbeat_fill", 0.01, 1.0)?;
         let mut limits = HeartbeatLimits {
+            is_set: fill.is_some(),
             containers_max: u32::MAX,
             off_switch_max: u32::MAX,
             part: fill.unwrap_or(1.0),
@@ -41,6 +45,7 @@ impl HeartbeatLimits {
         let Some(mut section) = root.section("heartbeat")? else {
             return Ok(limits);
         };
+        limits.is_set = true;
         let mut count = |key| {
             let count = section.whole(key, 1, i64::from(u32::MAX))?;
             Ok::<u32, ConfigError>(count.map_or(u32::MAX, |count| count as u32))

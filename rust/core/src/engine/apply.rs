@@ -28,9 +28,8 @@ impl Engine {
             Event::JobPriority { job, priority } => self.set_priority(*job, *priority),
             Event::JobReset(job) => self.reset_job(*job),
             Event::Offer(job) => self.offer(*job, decisions_max, decisions),
-            Event::Room { node, free } => {
-                self.know_room(*node, bounds::free(free));
-            }
+            Event::Room { node, free } => self.note_room(*node, bounds::free(free)),
+            Event::NodeSilent(node) => self.silence(*node),
             Event::Blacklist { job, place, added } => self.blacklist(*job, *place, *added),
             Event::Ask(facts) => self.ask(&bounds::ask(facts)),
             Event::AskRow {
@@ -146,7 +145,7 @@ impl Engine {
                 engine.cluster.add_node(facts);
             });
         }
-        self.roomy.add(facts.node);
+        self.file(facts.node);
         self.nodes_changed();
     }
 
@@ -168,7 +167,7 @@ impl Engine {
         if relabelled {
             self.relabel_containers(facts.node, facts.partition);
         }
-        self.roomy.add(facts.node);
+        self.file(facts.node);
         self.nodes_changed();
     }
 
@@ -209,7 +208,18 @@ impl Engine {
             }
         }
         self.cluster.remove_node(id);
+        self.roomy.remove(id);
         self.nodes_changed();
+    }
+
+    /// Offers a node no more until it reports: what is granted there may wait for as long as it
+    /// stays silent.
+    fn silence(&mut self, id: NodeId) {
+        match self.cluster.node_mut(id) {
+            Some(node) => node.silent = true,
+            None => return self.ignore("unknown node", &id),
+        }
+        self.file(id);
     }
 
     fn add_job(&mut self, facts: &JobFacts) {

@@ -1,6 +1,8 @@
 //! Grants containers for the room of a node that reports. Bounded by the decisions that the host
 //! accepts, by the configured limits, and by the room itself.
 
+use super::at_once::AtOnce;
+use super::level::Level;
 use super::partitions::may_be_lent;
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
@@ -14,17 +16,23 @@ use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, Pass};
 use crate::words::resource::Resource;
 
-/// One report of a node.
-struct Visit {
+/// One report of a node, or an offer of its room.
+struct Visit<'a> {
     /// Its room when it reported.
     room: Resource,
     granted: Granted,
     /// Whether the room that is left goes to asks without a label.
     lends: bool,
-    /// How many containers it gets at most.
-    containers_max: u32,
+    /// The offer that it is for.
+    at_once: Option<&'a mut AtOnce>,
+    /// The part of the node up to which it is filled; none if all of it.
+    level: Option<Level>,
+    /// How many containers this visit has granted.
+    granted_now: u32,
     /// Whether it gets no more.
     full: bool,
+    /// Whether that is because the rest is left to less used nodes.
+    leaves: bool,
 }
 
 impl Engine {
@@ -37,12 +45,21 @@ impl Engine {
     ) {
         self.settle();
         if self.know_room(id, free) {
-            self.visit(id, u32::MAX, decisions_max, decisions);
+            self.visit(id, None, decisions_max, decisions);
+        } else {
+            self.file(id);
         }
     }
 
-    /// Notes the free room of a node by the host's books. Returns whether it may get containers.
-    pub(super) fn know_room(&mut self, id: NodeId, free: Resource) -> bool {
+    /// Notes the free room of a node that does not report.
+    pub(super) fn note_room(&mut self, id: NodeId, free: Resource) {
+        self.know_room(id, free);
+        self.file(id);
+    }
+
+    /// Notes the free room of a node by the host's books, which the caller files. Returns whether
+    /// it may get containers.
+    fn know_room(&mut self, id: NodeId, free: Resource) -> bool {
         // The host's figure does not account for grants that it has not answered yet.
         let pending = self
             .in_flight
@@ -54,12 +71,9 @@ impl Engine {
             return false;
         };
         node.facts.free = free;
+        node.silent = false;
         let schedulable = node.facts.schedulable;
         self.cluster.set_free(id, &(free - pending));
-        let node = self.cluster.node(id).expect("it was found above");
-        if schedulable && self.setup.minimum_allocation.fits_in(&node.free) {
-            self.roomy.add(id);
-        }
         schedulable
     }
 
@@ -67,18 +81,24 @@ impl Engine {
     pub(super) fn visit(
         &mut self,
         id: NodeId,
-        containers_max: u32,
+        at_once: Option<&mut AtOnce>,
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
     ) {
-        let node = self.cluster.node(id).expect("its room is known");
+        let node = self.cluster.node_mut(id).expect("its room is known");
         let (room, partition) = (node.free, node.facts.partition);
+        let (offered, granted) = (at_once.is_some(), std::mem::take(&mut node.offered));
+        let before = room + granted.resource;
+        let limits = self.setup.config.heartbeat;
         let mut visit = Visit {
-            room,
-            granted: Granted::default(),
+            room: before,
+            granted,
             lends: false,
-            containers_max,
-            full: false,
+            at_once,
+            level: None,
+            granted_now: 0,
+            full: granted.containers > 0 && limits.are_reached(&granted, &before),
+            leaves: false,
         };
         if self.trees_are_late(partition) {
             // A node came or went since the last tick: limits in parts follow at once.
@@ -101,15 +121,25 @@ impl Engine {
                 self.fill(id, &mut visit, decisions_max, decisions, &mut fits);
             }
         }
-        self.lend(id, visit, decisions_max, decisions, &mut fits);
+        self.lend(id, &mut visit, decisions_max, decisions, &mut fits);
         self.fits = fits;
+        let (leaves, granted) = (visit.leaves, visit.granted);
+        self.file(id);
+        if !offered {
+            let since_ms = self.roomy.leaves_since(id).unwrap_or(self.now);
+            self.roomy.set_leaves_since(id, leaves.then_some(since_ms));
+        } else if limits.is_set
+            && let Some(node) = self.cluster.node_mut(id)
+        {
+            node.offered = granted;
+        }
     }
 
     /// Gives asks without a label what those of the node's label leave.
     fn lend(
         &mut self,
         id: NodeId,
-        mut visit: Visit,
+        visit: &mut Visit<'_>,
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
         fits: &mut FitList,
@@ -119,15 +149,15 @@ impl Engine {
             return;
         }
         visit.lends = true;
-        self.fit(id, &visit, fits);
+        self.fit(id, visit, fits);
         if !fits.shapes.is_empty() {
             self.renew_entitlements();
-            self.fill(id, &mut visit, decisions_max, decisions, fits);
+            self.fill(id, visit, decisions_max, decisions, fits);
         }
     }
 
     /// Finds the pending shapes that fit a node.
-    fn fit(&mut self, id: NodeId, visit: &Visit, fits: &mut FitList) {
+    fn fit(&mut self, id: NodeId, visit: &Visit<'_>, fits: &mut FitList) {
         let node = self.cluster.node(id).expect("the heartbeat found it");
         let full = self.full_pools(node);
         let (free, partition) = (self.open_room(node), node.facts.partition);
@@ -151,11 +181,15 @@ impl Engine {
     fn fill(
         &mut self,
         id: NodeId,
-        visit: &mut Visit,
+        visit: &mut Visit<'_>,
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
         fits: &mut FitList,
     ) {
+        if visit.full {
+            return;
+        }
+        visit.level = self.level(id, visit.at_once.is_some());
         let limits = self.setup.config.heartbeat;
         let wait_ms = |level| self.place.wait_ms(level);
         let longest_ms = wait_ms(Locality::NodeLocal).max(wait_ms(Locality::RackLocal));
@@ -179,43 +213,91 @@ impl Engine {
             if fits.shapes.is_empty() {
                 return;
             }
-            self.renew_lines();
-            let node = self.cluster.node(id).expect("the heartbeat found it");
-            self.nominate(node, &mut nominated);
-            let mut search = self.search(node, fits, &nominated);
-            search.lends = visit.lends;
-            let pick = search.run();
-            let (skips, left_out) = (search.skips, search.left_out);
-            let overtaken = search.overtaken;
-            self.subject.set(None);
-            if let Some(leaf) = overtaken {
-                self.tell(|_| Some(Change::Overtaken { leaf }));
-            }
-            for leaf in left_out {
-                self.tell(|_| Some(Change::PassedOver { leaf }));
-            }
-            for (at, shape, skip) in skips {
-                self.backlog.skips.note(at, shape, skip);
-            }
-            let Some(pick) = pick else {
+            let Some(pick) = self.next_for(id, visit.lends, fits, &mut nominated) else {
                 if !visit.lends {
                     let room = self.cluster.node(id).map(|node| node.free);
                     self.note_look(&room.unwrap_or(Resource::ZERO));
                 }
                 return;
             };
+            if !self.admits(id, &pick, visit) {
+                visit.full = true;
+                return;
+            }
             visit.granted.resource += self.backlog.shapes.get(pick.shape).size.resource;
             visit.granted.containers += 1;
+            visit.granted_now += 1;
+            if let Some(at_once) = &mut visit.at_once {
+                at_once.left -= 1;
+            }
             let locality = self.grant(id, pick, decisions);
             visit.granted.off_switch += u32::from(locality == Locality::OffSwitch);
             self.subject.set(None);
             if limits.are_reached(&visit.granted, &visit.room)
-                || visit.granted.containers >= visit.containers_max
+                || visit
+                    .at_once
+                    .as_ref()
+                    .is_some_and(|at_once| at_once.is_done())
             {
                 visit.full = true;
                 return;
             }
         }
+    }
+
+    /// The ask that is next on a node. Notes whom the search for it has passed over.
+    fn next_for(
+        &mut self,
+        id: NodeId,
+        lends: bool,
+        fits: &FitList,
+        nominated: &mut [Vec<JobId>; POOLS],
+    ) -> Option<Pick> {
+        self.renew_lines();
+        let node = self.cluster.node(id).expect("the heartbeat found it");
+        self.nominate(node, nominated);
+        let mut search = self.search(node, fits, nominated);
+        search.lends = lends;
+        let pick = search.run();
+        let (skips, left_out) = (search.skips, search.left_out);
+        let overtaken = search.overtaken;
+        self.subject.set(None);
+        if let Some(leaf) = overtaken {
+            self.tell(|_| Some(Change::Overtaken { leaf }));
+        }
+        for leaf in left_out {
+            self.tell(|_| Some(Change::PassedOver { leaf }));
+        }
+        for (at, shape, skip) in skips {
+            self.backlog.skips.note(at, shape, skip);
+        }
+        pick
+    }
+
+    /// Whether a visit may grant what the search has picked: as far as an offer goes, and as the
+    /// other nodes are used. A task may always come to its data.
+    fn admits(&self, id: NodeId, pick: &Pick, visit: &mut Visit<'_>) -> bool {
+        let node = self.cluster.node(id).expect("the heartbeat found it");
+        let facts = &node.facts;
+        let offered = visit.at_once.is_some();
+        if let Some(at_once) = &mut visit.at_once
+            && !self.admits_at_once(pick, facts.partition, at_once)
+        {
+            at_once.reached = true;
+            return false;
+        }
+        let Some(level) = visit.level else {
+            return true;
+        };
+        let size = &self.backlog.shapes.get(pick.shape).size.resource;
+        let first = visit.granted_now == 0;
+        if first && offered || self.stays_level(node, size, level, first) {
+            return true;
+        }
+        let ask = self.cluster.job(pick.job).and_then(|job| job.ask(pick.ask));
+        let locality = ask.map(|ask| ask.locality(facts.host, facts.rack));
+        visit.leaves = locality != Some(Locality::NodeLocal);
+        !visit.leaves
     }
 
     /// Collects the jobs that the order stage wants tried first on the node, by pool.

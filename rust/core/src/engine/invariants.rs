@@ -62,9 +62,13 @@ impl Engine {
     fn check_roomy(&self) -> Result<(), String> {
         let least = &self.setup.minimum_allocation;
         let missed = |node: &&Node| {
-            let has_room = node.facts.schedulable && least.fits_in(&node.free);
-            has_room && !self.roomy.contains(node.facts.node)
+            let may_be = node.facts.schedulable && !node.silent;
+            may_be && least.fits_in(&node.free) && self.roomy.room(node.facts.node).is_none()
         };
+        for label in self.roomy.labels() {
+            let counted = self.roomy.counted(label);
+            same("sums of room", &self.roomy.sums(label), &counted)?;
+        }
         match self.cluster.nodes().find(missed) {
             Some(node) => Err(format!("offers miss the room of {:?}", node.facts.node)),
             None => Ok(()),

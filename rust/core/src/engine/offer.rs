@@ -1,8 +1,9 @@
 //! Grants what a job has just asked for on nodes with known room, instead of when each of them
-//! reports next. Each node is visited as on its report, so nothing is decided that a report would
-//! not have decided: the share, order and place stages pick as always, and may pick another job.
+//! reports next. Each node is visited as on its report: the share, order and place stages pick as
+//! always, and may pick another job. How much is granted at once is bounded (`at_once.rs`).
 
 use super::Engine;
+use super::at_once::AtOnce;
 use super::partitions::may_be_lent;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
@@ -10,78 +11,33 @@ use crate::words::event::Decision;
 use crate::words::ids::{JobId, NodeId, PartitionId};
 use crate::words::resource::Resource;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// Bounds of one offer, which holds up the next ask: the nodes of the job's hosts and the others
 /// that it looks at (each), those that it visits, and the containers that it grants.
 const LOOKED_AT_MAX: usize = 256;
 const VISITS_MAX: usize = 64;
-const GRANTS_MAX: usize = 64;
+const GRANTS_MAX: u32 = 64;
 /// An offer ends after this many visits in a row that grant nothing: the room is kept for others or
 /// for later.
 const VAIN_MAX: usize = 4;
 
-/// Every node that may have room: those that reported some since an offer last found that it has
-/// none. A full cluster thus costs an offer no walk over its nodes.
-#[derive(Debug, Default)]
-pub(super) struct Roomy {
-    bits: Vec<u64>,
-    /// The node at which the next walk begins: walks go round robin.
-    from: u32,
-}
-
-impl Roomy {
-    pub(super) fn add(&mut self, node: NodeId) {
-        let word = node.index() / 64;
-        if self.bits.len() <= word {
-            self.bits.resize(word + 1, 0);
-        }
-        self.bits[word] |= 1 << (node.0 % 64);
-    }
-
-    fn remove(&mut self, node: NodeId) {
-        self.bits[node.index() / 64] &= !(1 << (node.0 % 64));
-    }
-
-    pub(super) fn contains(&self, node: NodeId) -> bool {
-        let word = self.bits.get(node.index() / 64);
-        word.is_some_and(|bits| bits & 1 << (node.0 % 64) != 0)
-    }
-
-    /// Its nodes in order of number, in a circle from where the next walk begins.
-    fn around(&self) -> impl Iterator<Item = NodeId> {
-        let from = self.from;
-        let later = self.range(from..u32::MAX);
-        later.chain(self.range(0..from))
-    }
-
-    fn range(&self, range: Range<u32>) -> impl Iterator<Item = NodeId> {
-        let first = range.start / 64;
-        let words = self.bits.iter().enumerate().skip(first as usize);
-        words
-            .flat_map(|(word, bits)| Bits(*bits).map(move |bit| word as u32 * 64 + bit))
-            .skip_while(move |node| *node < range.start)
-            .take_while(move |node| *node < range.end)
-            .map(NodeId)
-    }
-}
-
-/// The numbers of the bits that are set, in order.
-struct Bits(u64);
-
-impl Iterator for Bits {
-    type Item = u32;
-
-    fn next(&mut self) -> Option<u32> {
-        let bit = self.0.trailing_zeros();
-        self.0 &= self.0.wrapping_sub(1);
-        (bit < 64).then_some(bit)
-    }
+/// One offer to a job.
+struct Offer {
+    job: JobId,
+    /// A node without this has room for none of its asks.
+    least: Resource,
+    wanted: Wanted,
+    decisions_max: usize,
+    at_once: AtOnce,
+    looked_at: usize,
+    visits: usize,
+    /// Visits in a row that granted nothing.
+    vain: usize,
 }
 
 impl Engine {
-    /// Visits nodes that have room for the job's asks, those of its hosts first. Each gets what its
-    /// report would give it, and no more: the limits of a report hold for an offer as well.
+    /// Visits nodes that have room for the job's asks: those of its hosts first, then by rank. The
+    /// limits of a report hold for an offer as well.
     pub(super) fn offer(&mut self, id: JobId, decisions_max: usize, decisions: &mut Vec<Decision>) {
         self.settle();
         let Some(job) = self.cluster.job(id) else {
@@ -92,31 +48,89 @@ impl Engine {
         };
         let wanted = Wanted::of(job);
         let named = self.named_nodes(job, &least);
-        let others = self.roomy.around().take(LOOKED_AT_MAX);
-        let others: Vec<NodeId> = others.filter(|node| !named.contains(node)).collect();
-        let turns = others.iter().map(|node| (*node, true));
-        let end = decisions.len() + GRANTS_MAX;
-        let (mut visits, mut vain) = (0, 0);
-        for (node, in_turn) in named.iter().map(|node| (*node, false)).chain(turns) {
-            let left = end.saturating_sub(decisions.len());
-            if left == 0 || visits == VISITS_MAX || vain == VAIN_MAX || !self.has_asks(id) {
-                return;
-            }
-            if decisions.len() >= decisions_max {
-                self.cut = true;
-                return;
-            }
-            if in_turn {
-                self.roomy.from = node.0 + 1;
-            }
-            if !self.has_room(node, &least) || !self.may_serve(node, id, &wanted) {
-                continue;
-            }
-            visits += 1;
-            self.visit(node, left as u32, decisions_max, decisions);
-            let granted = end.saturating_sub(decisions.len()) < left;
-            vain = if granted { 0 } else { vain + 1 };
+        let own = wanted.labels.iter().copied();
+        let others = self
+            .roomy
+            .labels()
+            .filter(|label| !wanted.labels.contains(label));
+        let labels: Vec<PartitionId> = own.chain(others.filter(|_| wanted.borrows)).collect();
+        let mut offer = Offer {
+            job: id,
+            least,
+            wanted,
+            decisions_max,
+            at_once: AtOnce::of(GRANTS_MAX),
+            looked_at: 0,
+            visits: 0,
+            vain: 0,
+        };
+        let offers_tasks = job.pending().any(|ask| !ask.facts.am);
+        let job = self.cluster.job_mut(id).filter(|_| offers_tasks);
+        if let Some(job) = job {
+            job.offered_ms.get_or_insert(self.now);
         }
+        self.renew_entitlements();
+        let goes_on = named
+            .into_iter()
+            .all(|node| self.try_node(&mut offer, node, decisions));
+        if goes_on {
+            let mut labels = labels.into_iter();
+            labels.all(|label| self.walk(&mut offer, label, decisions));
+        }
+    }
+
+    /// Offers the nodes of a label in order of rank; those that are filed behind as they fill come
+    /// again. Returns whether the offer goes on.
+    fn walk(
+        &mut self,
+        offer: &mut Offer,
+        label: PartitionId,
+        decisions: &mut Vec<Decision>,
+    ) -> bool {
+        let mut next = self.roomy.start(label);
+        // Whether a node of this rank got something and still has it: its containers are small.
+        let mut again = false;
+        while let Some(node) = next {
+            if offer.looked_at == LOOKED_AT_MAX {
+                self.roomy.resume_at(label, node);
+                return false;
+            }
+            offer.looked_at += 1;
+            let rank = self.roomy.room(node).map(|room| room.rank);
+            let behind = self.roomy.behind(node);
+            if !self.try_node(offer, node, decisions) {
+                return false;
+            }
+            let granted = offer.visits > 0 && offer.vain == 0;
+            again |= granted && self.roomy.room(node).map(|room| room.rank) == rank;
+            let from = usize::from(rank.unwrap_or(0)) + usize::from(!again);
+            next = behind.or_else(|| {
+                again = false;
+                self.roomy.first(label, from)
+            });
+        }
+        true
+    }
+
+    /// Visits a node if the job may get anything there. Returns whether the offer goes on.
+    fn try_node(&mut self, offer: &mut Offer, node: NodeId, decisions: &mut Vec<Decision>) -> bool {
+        let is_done = offer.at_once.is_done() || offer.visits == VISITS_MAX;
+        if is_done || offer.vain == VAIN_MAX || !self.has_asks(offer.job) {
+            return false;
+        }
+        if decisions.len() >= offer.decisions_max {
+            self.cut = true;
+            return false;
+        }
+        if self.has_room(node, &offer.least) && self.may_serve(node, offer.job, &offer.wanted) {
+            offer.visits += 1;
+            let before = decisions.len();
+            let at_once = Some(&mut offer.at_once);
+            self.visit(node, at_once, offer.decisions_max, decisions);
+            let granted = decisions.len() > before;
+            offer.vain = if granted { 0 } else { offer.vain + 1 };
+        }
+        true
     }
 
     fn has_asks(&self, id: JobId) -> bool {
@@ -154,16 +168,14 @@ impl Engine {
             && job.refused.get(&id).is_none_or(|until| *until <= self.now)
     }
 
-    /// Whether a node has the least of each resource. Forgets one without room for a container.
-    fn has_room(&mut self, id: NodeId, least: &Resource) -> bool {
-        let node = self.cluster.node(id).filter(|node| node.facts.schedulable);
-        let free = node.map(|node| node.free);
+    /// Whether a node that may be offered has the least of each resource.
+    fn has_room(&self, id: NodeId, least: &Resource) -> bool {
+        let node = self
+            .cluster
+            .node(id)
+            .filter(|_| self.roomy.room(id).is_some());
         // Promised room is granted by the reports of the node.
-        let open = node.map(|node| self.open_room(node));
-        if !free.is_some_and(|free| self.setup.minimum_allocation.fits_in(&free)) {
-            self.roomy.remove(id);
-        }
-        open.is_some_and(|open| least.fits_in(&open))
+        node.is_some_and(|node| least.fits_in(&self.open_room(node)))
     }
 }
 

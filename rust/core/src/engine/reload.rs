@@ -3,13 +3,13 @@
 
 use super::Engine;
 use super::control::{RequestError, refused};
-use crate::catalogue::build;
+use crate::catalogue::{build, build_rank};
 use crate::config::{Config, Section, State};
 use crate::model::by_label::ByLabel;
 use crate::model::queue::States;
 use crate::model::share_tree::ShareTree;
 use crate::setup;
-use crate::words::ids::Millis;
+use crate::words::ids::{Millis, NodeId};
 use serde_json::{Value, json};
 
 impl Engine {
@@ -49,6 +49,7 @@ impl Engine {
             engine.setup.config = config;
             engine.setup.epoch_ms = epoch_ms;
             (engine.share, engine.order, engine.place) = (share, order, place);
+            engine.rank = build_rank(&engine.setup.config);
             engine
                 .cluster
                 .queues
@@ -114,13 +115,14 @@ impl Engine {
         }
     }
 
-    /// Lets the room of nodes count as the configuration says. It may have come without a report.
+    /// Lets the room of nodes count, and their rank be, as the configuration says. It may have come
+    /// without a report.
     fn count_types(&mut self) {
         let memory_only = self.setup.config.memory_only;
         self.cluster.count_memory_only(memory_only);
-        for node in self.cluster.nodes() {
-            self.roomy.add(node.facts.node);
-        }
+        let nodes = self.cluster.nodes().map(|node| node.facts.node);
+        let nodes: Vec<NodeId> = nodes.collect();
+        nodes.into_iter().for_each(|node| self.file(node));
     }
 
     /// Rebuilds the tree of shares for a share stage with another layout. No ask may be in the

@@ -43,6 +43,7 @@ pub(super) fn of(event: &Event) -> Option<Subject> {
             return Some(Subject::Node(facts.node));
         }
         Event::NodeRemoved(node)
+        | Event::NodeSilent(node)
         | Event::NodeShuffle { node, .. }
         | Event::Room { node, .. }
         | Event::NodeLoad { node, .. } => return Some(Subject::Node(*node)),

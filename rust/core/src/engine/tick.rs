@@ -81,6 +81,7 @@ impl Engine {
             let capacity = tree.capacity;
             keys.entitle(tree, &capacity);
             tree.rekey_all(keys, &capacity);
+            tree.note_due();
         }
         self.partitions = trees;
     }

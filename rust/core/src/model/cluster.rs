@@ -8,7 +8,7 @@ use super::launch::LaunchOverhead;
 use super::noted::{Noted, Want};
 use super::queue::Queues;
 use super::tally::Tallies;
-use crate::config::Config;
+use crate::config::{Config, Granted};
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId, QueueId};
 use crate::words::keys::{POOLS, ShareNodeId};
@@ -35,6 +35,10 @@ pub struct Node {
     pub running: [u32; POOLS],
     /// The part of it that workloads outside YARN use, in thousandths; `None` until reported.
     pub foreign_per_mille: Option<u32>,
+    /// Whether its last report is late, by the host's clock.
+    pub(crate) silent: bool,
+    /// What offers have granted on it since its last report, if reports have limits.
+    pub(crate) offered: Granted,
 }
 
 impl Node {
@@ -304,6 +308,8 @@ impl Cluster {
                 containers: 0,
                 running: [0; POOLS],
                 foreign_per_mille: None,
+                silent: false,
+                offered: Granted::default(),
             },
         );
         self.mark_rack(facts.rack);

@@ -278,6 +278,8 @@ pub struct Job {
     pub running: [u32; 3],
     /// How many of them take slots, by pool.
     pub slots: [u32; POOLS],
+    /// When it was first offered containers for its tasks.
+    pub(crate) offered_ms: Option<Millis>,
     /// The limits of its spending, if there are any.
     pub authority: Option<Authority>,
     /// How many containers of each kind have succeeded.
@@ -323,6 +325,7 @@ impl Job {
             containers: BTreeMap::new(),
             used: Resource::ZERO,
             masters_used: Resource::ZERO,
+            offered_ms: None,
             running: [0; 3],
             slots: [0; POOLS],
             authority: None,

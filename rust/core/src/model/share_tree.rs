@@ -2,6 +2,7 @@
 //! sibling goes first; this file only keeps the keys in order as usage changes. `masters.rs` has
 //! the limit of ApplicationMasters.
 
+mod due;
 mod masters;
 
 use crate::config::Compare;
@@ -279,6 +280,8 @@ pub struct ShareTree {
     pub(crate) memory_only: bool,
     /// The smallest container: limits of the Capacity Scheduler are multiples of it.
     step: Resource,
+    /// Usage as it will be once every leaf has what it is entitled to, as last computed.
+    expected: Resource,
     /// Whether it is for the nodes of one label.
     labelled: bool,
     /// Whether nodes keep their usage at the last look.

@@ -277,6 +277,8 @@ pub enum Event {
         /// By the host's books.
         free: Resource,
     },
+    /// The last report of a node is late. It is offered no more until it reports.
+    NodeSilent(NodeId),
     /// A job (un)blacklists a host or rack.
     Blacklist {
         /// The job.

@@ -122,6 +122,7 @@ struct Line {
 impl Line {
     fn new(order: Order) -> Line {
         let mut host = Host::new(json!({
+            "heartbeat_fill": 1.0,
             "policy": {"share": "fair", "order": "by-queue", "place": "local-first"},
             "queues": [{"path": "root.q", "order": order.0, "size_weight": order.1}],
         }));

@@ -71,7 +71,10 @@ fn offers_and_placed_containers_find_the_same_room() {
     let mut host = cluster(true);
     host.beat_all();
     let ask = Event::Ask(plain_ask(1, 0, 30, GB));
-    let granted = host.step(&[ask, Event::Offer(JobId(1))]);
+    let mut granted = host.step(&[ask, Event::Offer(JobId(1))]);
+    // The rest of its share a second later.
+    host.now += 1_000;
+    granted.extend(host.step(&[Event::Offer(JobId(1))]));
     let grants = granted
         .iter()
         .filter(|d| matches!(d, Decision::Grant { .. }));
@@ -159,9 +162,11 @@ fn a_reload_changes_what_counts() {
     host.ask(1, 0, 40, GB);
     host.beat_all();
     assert_eq!(host.running(1), 8);
-    // Offers pass the nodes by from now on: they have no room for a container.
-    host.step(&[Event::Offer(JobId(1))]);
+    // Offers pass the nodes by: they have no room for a container.
+    assert_eq!(host.step(&[Event::Offer(JobId(1))]), []);
     reload(&mut host, true);
+    // A job that has just begun to ask does not get all of its share at once.
+    host.now += 1_000;
     let offered = host.step(&[Event::Offer(JobId(1))]);
     for decision in &offered {
         if let Decision::Grant {

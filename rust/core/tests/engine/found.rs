@@ -288,7 +288,7 @@ fn a_node_does_not_move_to_a_rack_out_of_range() {
 #[test]
 fn a_user_who_is_now_and_then_above_the_limit_waits_for_data_no_longer() {
     let config = json!({
-        "policy": {"place": "delay"},
+        "policy": {"place": "delay"}, "heartbeat_fill": 1.0,
         "delay": {"node_wait_ms": 1_000, "rack_wait_ms": 0},
         "queues": [{
             "path": "root.a", "min_share": {"memory-mb": 4_096, "vcores": 4},

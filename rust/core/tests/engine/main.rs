@@ -45,6 +45,7 @@ mod preemption_inside;
 mod preemption_searches;
 mod queue_changes;
 mod queue_model;
+mod rank;
 mod remedies;
 mod reverse_adaptive;
 mod reverse_execution;

@@ -1,8 +1,8 @@
 //! Tests of immediate grants: a job that asks is served before a node reports, on the hosts of its
-//! data first, then on nodes in turn, and only with what their reports would give.
+//! data first, then on the least used nodes.
 
 use crate::common::{Grant, Host, host_of, plain_ask, row};
-use heddle_core::words::event::{Decision, Event};
+use heddle_core::words::event::{AskFacts, Decision, Event};
 use heddle_core::words::ids::{JobId, NodeId, PartitionId};
 use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
@@ -32,22 +32,25 @@ fn fifo() -> Value {
     json!({"policy": "fifo", "heartbeat_fill": 1.0})
 }
 
-/// A node gets what its report would give it, and the next wave goes to the next node.
+/// The least used node gets the next container; of those that are used alike the one that has been
+/// so for longest.
 #[test]
 fn a_wave_is_granted_at_once_on_nodes_in_turn() {
     let (mut host, nodes) = host(fifo(), 4, 4);
     let queue = host.queue("u", None);
     host.job(0, queue);
-    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 6, 1_024))]);
     let [a, b, c, d] = [0, 1, 2, 3].map(|i| (0, nodes[i]));
-    assert_eq!(granted, [a, a, a, a, b, b]);
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 6, 1_024))]);
+    assert_eq!(granted, [a, b, c, d], "a quarter of the room, at first");
+    host.now += 1_000;
     let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 9, 1_024))]);
-    assert_eq!(granted, [c, c, c, c, d, d, d, d, b]);
-    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 2, 1_024))]);
-    assert_eq!(granted, [b], "the last room");
+    assert_eq!(granted, [a, b, c, d, a, b, c, d, a]);
+    let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 9, 1_024))]);
+    assert_eq!(granted, [b, c, d], "the last room");
 }
 
-/// Where a report gives one container, an offer gives one on each node; the rest waits for reports.
+/// Where a report gives one container, offers give one on each node until it has reported; the rest
+/// waits for reports.
 #[test]
 fn bounds_of_reports_hold() {
     let config = json!({"policy": "fifo", "heartbeat_fill": 0.1});
@@ -57,15 +60,19 @@ fn bounds_of_reports_hold() {
     let granted = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 6, 1_024))]);
     let [a, b, c, d] = [0, 1, 2, 3].map(|i| (0, nodes[i]));
     assert_eq!(granted, [a, b, c, d]);
-    assert_eq!(host.beat_unanswered(nodes[0]).len(), 1, "the next report");
     let named = [
         Event::Ask(plain_ask(0, 0, 2, 1_024)),
         row(0, 0, host_of(nodes[2]), 1),
     ];
-    assert_eq!(offered(&mut host, 0, &named), [c, a], "in turn after d");
+    assert_eq!(offered(&mut host, 0, &named), []);
+    assert_eq!(host.beat_unanswered(nodes[0]).len(), 0, "it has given one");
+    assert_eq!(host.beat_unanswered(nodes[2]).len(), 0);
+    assert_eq!(offered(&mut host, 0, &named), [c, a]);
+    assert_eq!(host.beat_unanswered(nodes[1]).len(), 0, "it has given one");
 }
 
-/// An offer looks at 256 nodes at most, but never again at those that it found full.
+/// An offer never looks at nodes without room for a container, and at 256 others at most. The next
+/// one goes on where it ended.
 #[test]
 fn room_is_found_among_many_full_nodes() {
     let least = json!({"memory-mb": 1_024, "vcores": 1});
@@ -76,22 +83,38 @@ fn room_is_found_among_many_full_nodes() {
         node: NodeId(node),
         free: Resource::new(memory, 2),
     };
-    let full: Vec<Event> = nodes.iter().map(|node| room(*node, 1_023)).collect();
-    host.step(&full);
+    let full = |memory: i64| {
+        let full = nodes.iter().map(|node| room(*node, memory));
+        full.collect::<Vec<_>>()
+    };
+    host.step(&full(1_023));
     let queue = host.queue("u", None);
     host.job(0, queue);
     let ask = |count| Event::Ask(plain_ask(0, 0, count, 1_024));
-    host.step(&[room(900, 1_024)]);
-    for look in 1..4 {
-        assert_eq!(offered(&mut host, 0, &[ask(1)]), [], "look {look}");
-    }
-    assert_eq!(offered(&mut host, 0, &[ask(1)]), [(0, 900)], "in look 4");
+    let found = offered(&mut host, 0, &[room(900, 1_024), ask(1)]);
+    assert_eq!(found, [(0, 900)], "at once");
     let both = [room(63, 1_024), room(64, 1_024), ask(2)];
     assert_eq!(offered(&mut host, 0, &both), [(0, 63), (0, 64)], "at once");
-    assert_eq!(
-        offered(&mut host, 0, &[room(999, 1_024), ask(1)]),
-        [(0, 999)]
-    );
+    // All have the same room, the one with the last number a little less, and all too little.
+    host.step(&full(2_048));
+    host.step(&[room(999, 1_900)]);
+    let ask = |memory| {
+        let size = Resource::new(memory, 2);
+        Event::Ask(AskFacts {
+            resource: size,
+            ..plain_ask(0, 1, 1, memory)
+        })
+    };
+    let shunned = nodes[..999].iter().map(|node| Event::Blacklist {
+        job: JobId(0),
+        place: host_of(*node),
+        added: true,
+    });
+    host.step(&shunned.collect::<Vec<_>>());
+    for look in 1..4 {
+        assert_eq!(offered(&mut host, 0, &[ask(1_900)]), [], "look {look}");
+    }
+    assert_eq!(offered(&mut host, 0, &[]), [(0, 999)], "in look 4");
 }
 
 #[test]
@@ -188,9 +211,14 @@ fn offers_stop_at_the_bound_and_go_on() {
     let (mut host, _) = host(fifo(), 200, 4);
     let queue = host.queue("u", None);
     host.job(0, queue);
-    let mut all = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 300, 1_024))]).len();
+    let mut all = offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 800, 1_024))]).len();
     assert_eq!(all, 64, "bounded work");
-    while all < 300 {
+    for _ in 0..5 {
+        all += offered(&mut host, 0, &[]).len();
+    }
+    assert_eq!(all, 200, "a quarter of the room");
+    host.now += 1_000;
+    while all < 800 {
         let more = offered(&mut host, 0, &[]).len();
         assert!(more > 0, "{all}");
         all += more;
@@ -214,36 +242,33 @@ fn nodes_of_other_labels_are_passed_over() {
     assert_eq!(granted, [(0, own), (0, own)]);
 }
 
-/// An offer grants the same as reports of the same nodes in the same order, whether a report gives
-/// one container or fills the node.
+/// An offer grants the same as reports of the same nodes in the same order, where each gives one.
 #[test]
 fn an_offer_decides_as_reports_do() {
     for policy in ["fifo", "fair", "hfsp", "fair-original", "shufflewatcher"] {
-        for fill in [0.1, 1.0] {
-            let config = json!({"policy": policy, "heartbeat_fill": fill});
-            let run = |offers: bool| {
-                let (mut host, nodes) = host(config.clone(), 8, 4);
-                let queues = ["a", "b"].map(|user| host.queue(user, None));
-                for job in 0..6 {
-                    host.job(job, queues[job as usize % 2]);
-                    host.ask(job, 0, 1, 1_024);
-                    host.now += 7;
+        let config = json!({"policy": policy, "heartbeat": {"containers_max": 1}});
+        let run = |offers: bool| {
+            let (mut host, nodes) = host(config.clone(), 8, 4);
+            let queues = ["a", "b"].map(|user| host.queue(user, None));
+            for job in 0..6 {
+                host.job(job, queues[job as usize % 2]);
+                host.ask(job, 0, 1, 1_024);
+                host.now += 7;
+            }
+            host.tick();
+            if offers {
+                return offered(&mut host, 5, &[]);
+            }
+            let mut granted: Vec<(u32, u32)> = Vec::new();
+            for node in nodes {
+                let reported: Vec<Grant> = host.beat_unanswered(node);
+                granted.extend(reported.iter().map(|grant| (grant.job, grant.node)));
+                if granted.iter().any(|(job, _)| *job == 5) {
+                    break;
                 }
-                host.tick();
-                if offers {
-                    return offered(&mut host, 5, &[]);
-                }
-                let mut granted: Vec<(u32, u32)> = Vec::new();
-                for node in nodes {
-                    let reported: Vec<Grant> = host.beat_unanswered(node);
-                    granted.extend(reported.iter().map(|grant| (grant.job, grant.node)));
-                    if granted.iter().any(|(job, _)| *job == 5) {
-                        break;
-                    }
-                }
-                granted
-            };
-            assert_eq!(run(true), run(false), "{policy} {fill}");
-        }
+            }
+            granted
+        };
+        assert_eq!(run(true), run(false), "{policy}");
     }
 }

@@ -267,6 +267,8 @@ fn a_tick_looks_at_a_bounded_number_of_nodes() {
             {"path": "root.spared", "preempt_from": false, "weight": 22.0},
         ],
         "preemption": {"enabled": true, "fair_share_timeout_ms": 1_000},
+        // The spared job fills whole nodes: others have two of the other's containers to give.
+        "heartbeat_fill": 1.0,
     }));
     for _ in 0..300 {
         town.node(gb(8, 8), 0);

@@ -18,10 +18,13 @@ const LAYERS: Layers = &[
     ("share", &["words", "config", "model", "stage"]),
     ("order", &["words", "config", "model", "stage"]),
     ("place", &["words", "config", "model", "stage"]),
+    ("rank", &["words", "config", "model", "stage"]),
     ("explain", &["words", "config", "model", "backlog", "stage"]),
     (
         "catalogue",
-        &["words", "config", "stage", "share", "order", "place"],
+        &[
+            "words", "config", "stage", "share", "order", "place", "rank",
+        ],
     ),
     ("setup", &["words", "config", "catalogue"]),
     ("predict", &["words", "model"]),
@@ -56,7 +59,7 @@ const ECONOMY: Layers = &[
 ];
 
 /// Parts in which one file or folder is one policy.
-const POLICIES: &[&str] = &["share", "order", "place"];
+const POLICIES: &[&str] = &["share", "order", "place", "rank"];
 
 fn sources(name: &str) -> PathBuf {
     let rust = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

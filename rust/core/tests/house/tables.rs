@@ -4,7 +4,7 @@
 //! After a change of an entry, `UPDATE=1 cargo test -p heddle-core --test house tables::`
 //! rewrites them.
 
-use heddle_core::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
+use heddle_core::catalogue::{ORDERS, PLACES, PRESETS, RANKS, SHARES};
 use heddle_core::stage::entry::{Entry, PolicySection, Preset};
 use std::collections::BTreeMap;
 use std::fs;
@@ -90,6 +90,7 @@ fn stages() -> String {
         rows("share", SHARES),
         rows("order", ORDERS),
         rows("place", PLACES),
+        rows("rank", RANKS),
     ];
     table(&["stage", "name", "what it does"], all.concat().into_iter())
 }

@@ -174,6 +174,7 @@ fn every_policy_has_a_file_of_its_name_and_every_preset_a_page() {
         ("share", catalogue::share_names()),
         ("order", catalogue::order_names()),
         ("place", catalogue::place_names()),
+        ("rank", catalogue::rank_names()),
     ];
     for (stage, names) in stages {
         for name in names {
@@ -238,6 +239,7 @@ fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
         ("share", catalogue::share_names()),
         ("order", catalogue::order_names()),
         ("place", catalogue::place_names()),
+        ("rank", catalogue::rank_names()),
         (
             "preset",
             catalogue::PRESETS

@@ -78,6 +78,8 @@ pub const NODE_SHUFFLE: u16 = 27;
 pub const NODE_ROOM: u16 = 28;
 /// Kind of `Offer`.
 pub const OFFER: u16 = 29;
+/// Kind of `NodeSilent`.
+pub const NODE_SILENT: u16 = 30;
 
 /// Kind of `Grant` (output frame).
 pub const GRANT: u16 = 1;

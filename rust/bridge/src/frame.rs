@@ -147,6 +147,7 @@ fn decode_record(offset: usize, bytes: &[u8]) -> Result<Event, BridgeError> {
             let node = NodeId(header.id);
             Event::Room { node, free }
         }
+        NODE_SILENT => Event::NodeSilent(NodeId(header.id)),
         TICK => Event::Tick,
         FAULT => Event::Fault(header.id),
         _ => return decode_job_record(at, JobId(header.id), bytes),
@@ -358,7 +359,7 @@ impl At {
     /// The job or node of the record.
     fn subject(self) -> Option<Subject> {
         match self.kind {
-            NODE_ADDED | NODE_CHANGED | NODE_LOAD | NODE_SHUFFLE | NODE_ROOM => {
+            NODE_ADDED | NODE_CHANGED | NODE_LOAD | NODE_SHUFFLE | NODE_ROOM | NODE_SILENT => {
                 Some(Subject::Node(NodeId(self.id)))
             }
             HEARTBEAT | OFFER | TICK | FAULT | RACK_TRAFFIC => None,

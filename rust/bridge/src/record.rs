@@ -410,6 +410,14 @@ pub struct Offer {
     pub header: RecordHeader,
 }
 
+/// The last report of a node is late: offer it no more until it reports.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct NodeSilent {
+    /// Kind, size and id.
+    pub header: RecordHeader,
+}
+
 /// One container of an ask may start on a node. To be answered by one [`Ack`] or [`Nack`], in
 /// order of `seq`.
 #[repr(C)]
@@ -532,6 +540,7 @@ layouts! {
     "NODE_SHUFFLE" NODE_SHUFFLE, NodeShuffle, 16 { header: RecordHeader, sent_bytes: u64 }
     "NODE_ROOM" NODE_ROOM, NodeRoom, 72 { header: RecordHeader, free: ResourceVector }
     "OFFER" OFFER, Offer, 8 { header: RecordHeader }
+    "NODE_SILENT" NODE_SILENT, NodeSilent, 8 { header: RecordHeader }
 }
 
 layouts! {

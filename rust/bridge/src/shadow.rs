@@ -160,7 +160,10 @@ impl ShadowLink {
         let own = |event: &Event| {
             matches!(
                 event,
-                Event::Heartbeat { .. } | Event::Room { .. } | Event::Offer(_)
+                Event::Heartbeat { .. }
+                    | Event::Room { .. }
+                    | Event::NodeSilent(_)
+                    | Event::Offer(_)
             )
         };
         let events = events.iter().copied().filter(|event| !own(event));

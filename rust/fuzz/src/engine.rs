@@ -319,7 +319,7 @@ fn event(bytes: &mut Unstructured<'_>) -> Result<Event> {
 
 fn of_cluster(bytes: &mut Unstructured<'_>) -> Result<Event> {
     let id = NodeId(word(bytes)?);
-    Ok(match bytes.int_in_range(0..=7u8)? {
+    Ok(match bytes.int_in_range(0..=8u8)? {
         0 => Event::NodeAdded(any_node(bytes)?),
         1 => Event::NodeChanged(any_node(bytes)?),
         2 => Event::NodeRemoved(id),
@@ -341,6 +341,7 @@ fn of_cluster(bytes: &mut Unstructured<'_>) -> Result<Event> {
             node: id,
             free: size(bytes)?,
         },
+        7 => Event::NodeSilent(id),
         _ => Event::Heartbeat {
             node: id,
             free: size(bytes)?,

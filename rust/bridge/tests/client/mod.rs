@@ -63,6 +63,7 @@ impl FrameWriter {
             Event::JobPriority { job, priority } => self.priority(job, priority),
             Event::JobReset(job) => self.plain(JOB_RESET, job.0),
             Event::Offer(job) => self.plain(OFFER, job.0),
+            Event::NodeSilent(node) => self.plain(NODE_SILENT, node.0),
             Event::Room { node, free } => self.write(&record::NodeRoom {
                 header: header::<record::NodeRoom>(NODE_ROOM, node.0),
                 free: free.0,

@@ -146,6 +146,7 @@ fn of_the_books() -> impl Strategy<Value = Event> {
         (job(), any::<i32>()).prop_map(|(job, priority)| Event::JobPriority { job, priority }),
         job().prop_map(Event::JobReset),
         job().prop_map(Event::Offer),
+        any::<u32>().prop_map(|node| Event::NodeSilent(NodeId(node))),
         (any::<u32>(), any_resource()).prop_map(|(node, free)| Event::Room {
             node: NodeId(node),
             free
@@ -430,11 +431,11 @@ fn a_fault_says_where_and_what() {
         ),
         (
             with(second, &[0]),
-            ["offset 40,", "RECORD", "kind from 1 to 29", "kind 0"],
+            ["offset 40,", "RECORD", "kind from 1 to 30", "kind 0"],
         ),
         (
-            with(second, &[30]),
-            ["offset 40,", "RECORD", "kind from 1 to 29", "kind 30"],
+            with(second, &[31]),
+            ["offset 40,", "RECORD", "kind from 1 to 30", "kind 31"],
         ),
         (
             with(second + 2, &[71]),

@@ -3,7 +3,7 @@
 
 mod books;
 mod decisions;
-mod waiting;
+pub(crate) mod waiting;
 
 use crate::world::World;
 use heddle_core::words::ids::Millis;

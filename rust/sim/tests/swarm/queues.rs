@@ -165,8 +165,10 @@ impl Plan {
             },
             "delay": {"node_wait_ms": self.wait_ms.0, "rack_wait_ms": self.wait_ms.1},
             "dynamic_queues": {"expire_ms": 2_000},
-            "heartbeat_fill": self.heartbeat_fill,
-            "heartbeat": {"containers_max": self.containers_max},
+            // Without limits a node leaves room to less used ones, or is filled by its rank.
+            "heartbeat_fill": (self.heartbeat_fill < 1.0).then_some(self.heartbeat_fill),
+            "heartbeat": self.containers_max.map(|most| json!({"containers_max": most})),
+            "nodes": {"rank": if self.wait_ms.1 == 700 { "pack" } else { "spread" }},
             "reservation": {
                 "after_ms": self.reservation_ms.0, "hold_ms": self.reservation_ms.1,
                 "hold_max_ms": 2 * self.reservation_ms.1,

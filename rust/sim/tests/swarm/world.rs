@@ -9,6 +9,7 @@ mod hostile;
 mod life;
 mod nodes;
 
+use crate::check::waiting::LEAVES_MS;
 use crate::checks::Checks;
 use crate::due::{Due, Serial};
 use crate::features::Features;
@@ -113,6 +114,8 @@ pub struct World {
     pub(crate) racks_told: BTreeSet<PlaceId>,
     /// The nodes that are held, since when and for what.
     pub(crate) held_since: BTreeMap<NodeId, HeldNode>,
+    /// What offers have granted on nodes since they reported last, and how many containers.
+    pub(crate) offered: BTreeMap<NodeId, (Resource, u32)>,
     /// Evicted containers, including those that have ended.
     pub(crate) going: BTreeSet<(JobId, Serial, ContainerKey)>,
     /// The longest hold of the configurations since the engine was built.
@@ -160,6 +163,7 @@ impl World {
             layout: plan.layout(),
             places: Places::new(&options.size),
             hold_ms_max: plan.hold_ms_max(),
+            offered: BTreeMap::new(),
             plan,
             link,
             options,
@@ -284,7 +288,7 @@ impl World {
         let plan = &self.plan;
         let waits = plan.wait_ms.0 + plan.wait_ms.1;
         let holds = plan.reservation_ms.0 + plan.hold_ms_max();
-        2 * waits + 2 * holds + 5 * self.options.size.heartbeat_ms + 5_000
+        2 * waits + 2 * holds + 2 * LEAVES_MS + 5 * self.options.size.heartbeat_ms + 5_000
     }
 
     /// Ends the remaining jobs, and checks that the engine has nothing left either.

@@ -4,6 +4,7 @@
 //! except that
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
+//! - the node leaves room to less used ones, each time for at most 2 s;
 //! - the limit of a queue above keeps what it has free for the ask that is next there, each time
 //!   for at most `reservation.hold_max_ms` since it gained room;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
@@ -25,6 +26,9 @@ use heddle_core::words::ids::{AskId, JobId, Locality, NodeId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::failure::{Check, Checked, Failure};
 
+/// How long a report leaves room to less used nodes.
+pub(crate) const LEAVES_MS: i64 = 2_000;
+
 impl World {
     /// Checks the room that a node's heartbeat left; `room` is what it had before.
     pub(crate) fn check_conservation(
@@ -36,8 +40,9 @@ impl World {
         if !self.options.checks.conservation {
             return Ok(());
         }
-        let held = self.check_hold(node)?;
-        if held || self.link.engine.more() || self.filled_enough(room, node, grants) {
+        let filled = self.filled_enough(room, node, grants);
+        let held = self.check_hold(node)? || self.check_leaves(node)?;
+        if held || self.link.engine.more() || filled {
             return Ok(());
         }
         let mut held_back = Vec::new();
@@ -87,13 +92,28 @@ impl World {
         found
     }
 
-    /// Returns whether the grants of a heartbeat have used as much as one heartbeat may.
-    fn filled_enough(&self, room: &Resource, node: NodeId, grants: &[Grant]) -> bool {
+    /// Returns whether a node leaves room to less used ones, and checks that this ends in time.
+    fn check_leaves(&self, node: NodeId) -> Checked<bool> {
+        let Some(since_ms) = self.link.engine.leaves_room_since(node) else {
+            return Ok(false);
+        };
+        if self.engine_now - since_ms >= LEAVES_MS {
+            let what = format!("node {} has left room since {since_ms}", node.0);
+            return Err(Failure::new(Check::Delay, what));
+        }
+        Ok(true)
+    }
+
+    /// Returns whether the grants of a heartbeat, and of offers before it, have used as much as one
+    /// heartbeat may.
+    fn filled_enough(&mut self, room: &Resource, node: NodeId, grants: &[Grant]) -> bool {
         let fill = self.plan.heartbeat_fill;
-        let enough = room.scaled(fill);
+        let (offered, offers) = self.offered.remove(&node).unwrap_or_default();
+        let enough = (*room + offered).scaled(fill);
         let here = grants.iter().filter(|grant| grant.node == node);
         let count = here.clone().count() as u32;
-        let granted = here.fold(Resource::ZERO, |sum, grant| {
+        let count = count + offers;
+        let granted = here.fold(offered, |sum, grant| {
             let owner = self.host.jobs.get(&grant.job);
             let ask = owner.and_then(|owner| owner.asks.get(&grant.ask));
             sum + ask.map_or(Resource::ZERO, |ask| ask.facts.resource)

@@ -44,6 +44,11 @@ impl World {
                     };
                     self.check_grant(&grant, last)?;
                     undo.push(self.host.grant(&grant, self.engine_now));
+                    if let Some(Event::Offer(_)) = last {
+                        let ask = self.host.jobs[&job].asks[&ask].facts;
+                        let offered = self.offered.entry(node).or_default();
+                        *offered = (offered.0 + ask.resource, offered.1 + 1);
+                    }
                     grants.push(grant);
                 }
                 Decision::Evict {

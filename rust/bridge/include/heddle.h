@@ -116,6 +116,9 @@
 // Kind of `Offer`.
 #define HEDDLE_OFFER 29
 
+// Kind of `NodeSilent`.
+#define HEDDLE_NODE_SILENT 30
+
 // Kind of `Grant` (output frame).
 #define HEDDLE_GRANT 1
 
@@ -673,6 +676,12 @@ typedef struct heddle_offer {
   struct heddle_record_header header;
 } heddle_offer;
 
+// The last report of a node is late: offer it no more until it reports.
+typedef struct heddle_node_silent {
+  // Kind, size and id.
+  struct heddle_record_header header;
+} heddle_node_silent;
+
 // One container of an ask may start on a node. To be answered by one [`Ack`] or [`Nack`], in
 // order of `seq`.
 typedef struct heddle_grant {
@@ -963,6 +972,8 @@ _Static_assert(offsetof(heddle_node_room, header) == 0, "layout of heddle_node_r
 _Static_assert(offsetof(heddle_node_room, free) == 8, "layout of heddle_node_room");
 _Static_assert(sizeof(heddle_offer) == 8, "layout of heddle_offer");
 _Static_assert(offsetof(heddle_offer, header) == 0, "layout of heddle_offer");
+_Static_assert(sizeof(heddle_node_silent) == 8, "layout of heddle_node_silent");
+_Static_assert(offsetof(heddle_node_silent, header) == 0, "layout of heddle_node_silent");
 _Static_assert(sizeof(heddle_grant) == 32, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, header) == 0, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, ask) == 8, "layout of heddle_grant");

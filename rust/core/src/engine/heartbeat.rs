@@ -46,8 +46,11 @@ impl Engine {
         self.settle();
         if self.know_room(id, free) {
             self.visit(id, None, decisions_max, decisions);
-        } else {
-            self.file(id);
+            return;
+        }
+        self.file(id);
+        if let Some(node) = self.cluster.node_mut(id) {
+            node.offered = Granted::default();
         }
     }
 

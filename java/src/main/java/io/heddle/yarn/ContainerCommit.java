@@ -44,6 +44,7 @@ final class ContainerCommit {
   private final ResourceCodec resources;
   private long committed;
   private long refused;
+  private long refusedNodes;
 
   ContainerCommit(RMContext rmContext, EngineBooks books, Engine engine, ResourceCodec resources) {
     this.context = LinkCheck.onTestedHadoop() ? new ContainerContext(rmContext) : rmContext;
@@ -55,6 +56,11 @@ final class ContainerCommit {
   /** Returns how many grants became containers. */
   long committed() {
     return committed;
+  }
+
+  /** Returns how often a node was found that the engine did not know to be taken out. */
+  long refusedNodes() {
+    return refusedNodes;
   }
 
   /** Returns how many grants were refused. */
@@ -142,7 +148,7 @@ final class ContainerCommit {
       // The AM changed it after the frame was written; the engine charged the old size.
       return FrameLayout.REASON_ASK_GONE;
     }
-    if (!node.sentSchedulable()
+    if (!node.sentSchedulable() || drains(node)
         || !node.serves(allocator.getPrimaryRequestedNodePartition())) {
       return FrameLayout.REASON_STALE_NODE;
     }
@@ -165,6 +171,19 @@ final class ContainerCommit {
       }
     }
     return STANDS;
+  }
+
+  /**
+   * Returns whether YARN has taken a node out since its last report, and tells the engine: a node
+   * that is decommissioned stops what is granted to it.
+   */
+  private boolean drains(HeddleNode node) {
+    if (NodeEvents.schedulable(node.getRMNode())) {
+      return false;
+    }
+    refusedNodes++;
+    books.nodeChanged(node, false);
+    return true;
   }
 
   /**

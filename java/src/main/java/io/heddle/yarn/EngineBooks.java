@@ -124,6 +124,12 @@ final class EngineBooks {
     node.tellOf(free, resources);
   }
 
+  /** Tells the engine that the last report of a node is late. */
+  void nodeSilent(HeddleNode node) {
+    node.setSilent(true);
+    engine.out().nodeSilent(node.id());
+  }
+
   /** Tells the engine how much of a node processes outside YARN use. */
   void nodeLoad(HeddleNode node, int perMille) {
     node.setToldLoad(perMille);

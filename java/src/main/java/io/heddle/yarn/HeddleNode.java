@@ -42,6 +42,12 @@ final class HeddleNode extends SchedulerNode {
   // The version of the pending sizes at which none fitted that room.
   private long unfitAt = NEVER;
 
+  // When it last reported, and the mean time between its reports; 0 before the second.
+  private long reportedMs;
+  private long reportIntervalMs;
+  // Whether the engine was told that its last report is late.
+  private boolean silent;
+
   private volatile Address address;
 
   /** An address, and when it was looked up. */
@@ -91,6 +97,9 @@ final class HeddleNode extends SchedulerNode {
         | (lends ? FrameLayout.NODE_LENDS : 0);
     out.node(kind, id, hostPlace, rackPlace, partitionId, flags, getTotalResource(),
         getUnallocatedResource());
+    if (silent) {
+      out.nodeSilent(id);
+    }
   }
 
   /**
@@ -133,6 +142,32 @@ final class HeddleNode extends SchedulerNode {
 
   void setSentSchedulable(boolean schedulable) {
     sentSchedulable = schedulable;
+  }
+
+  /** Notes the time of a report, and how long it took to come. */
+  void noteReport(long nowMs) {
+    if (reportedMs != 0) {
+      long passedMs = Math.max(1, nowMs - reportedMs);
+      reportIntervalMs =
+          reportIntervalMs == 0 ? passedMs : (3 * reportIntervalMs + passedMs + 3) / 4;
+    }
+    reportedMs = nowMs;
+  }
+
+  long reportedMs() {
+    return reportedMs;
+  }
+
+  long reportIntervalMs() {
+    return reportIntervalMs;
+  }
+
+  boolean isSilent() {
+    return silent;
+  }
+
+  void setSilent(boolean silent) {
+    this.silent = silent;
   }
 
   /** Returns the foreign load that the engine was told, per mille; negative for none. */

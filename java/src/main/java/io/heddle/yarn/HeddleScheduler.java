@@ -104,7 +104,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private PlacedCommit placed;
   DecisionApplier applier;
   private Evictions evictions;
-  private Offers offers;
+  Offers offers;
   private EngineAudit audit;
   private Economy economy;
   private Performance performance;
@@ -170,7 +170,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     commit = new ContainerCommit(rmContext, books, engine, resources);
     placed = new PlacedCommit(rmContext, books, engine, dirty, resources, commit);
     evictions = new Evictions(containerEvents::preempt);
-    offers = new Offers(configuration, writeLock, engine, books, dirty, resources, rmContext, this);
+    offers = new Offers(configuration, writeLock, engine, books, dirty, resources, commit,
+        rmContext, this);
     applier = new DecisionApplier(this, books, commit, evictions, quarantine, failures);
     explanations = new Explanations(engine, books, quarantine, rmContext, jobNames);
     activities = new Activities(rmContext, engine, jobNames);
@@ -418,6 +419,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (node == null || node.faults().aside() != null) {
       return;
     }
+    offers.reported(node, Time.monotonicNow());
     boolean schedulable = NodeEvents.schedulable(rmNode);
     if (schedulable != node.sentSchedulable()) {
       books.nodeChanged(node, schedulable);

@@ -52,6 +52,7 @@ final class Offers {
   private final DirtyAttempts dirty;
   private final ResourceCodec resources;
   private final EngineBooks books;
+  private final ContainerCommit commit;
   private final RMContext rmContext;
   private final HeddleScheduler scheduler;
   private final AtomicInteger waiting = new AtomicInteger();
@@ -60,9 +61,10 @@ final class Offers {
   // Nodes that reported other room than the engine knows while no job waited; guarded by the
   // scheduler's write lock.
   private final Set<HeddleNode> untold = new LinkedHashSet<>();
+  private final ReportClock reports = new ReportClock();
 
   Offers(Configuration configuration, Lock writeLock, Engine engine, EngineBooks books,
-      DirtyAttempts dirty, ResourceCodec resources, RMContext rmContext,
+      DirtyAttempts dirty, ResourceCodec resources, ContainerCommit commit, RMContext rmContext,
       HeddleScheduler scheduler) {
     this.on = configuration.getBoolean(PROPERTY, true);
     this.writeLock = writeLock;
@@ -70,6 +72,7 @@ final class Offers {
     this.dirty = dirty;
     this.resources = resources;
     this.books = books;
+    this.commit = commit;
     this.rmContext = rmContext;
     this.scheduler = scheduler;
   }
@@ -97,6 +100,19 @@ final class Offers {
   boolean waitsForNodes() {
     return rmContext.isWorkPreservingRecoveryEnabled()
         && !rmContext.isSchedulerReadyForAllocatingContainers();
+  }
+
+  /** Notes that a node reports. */
+  void reported(HeddleNode node, long nowMs) {
+    if (!on) {
+      return;
+    }
+    reports.reported(node, nowMs);
+    if (node.isSilent()) {
+      node.setSilent(false);
+      // The engine may not be told of this report.
+      untold.add(node);
+    }
   }
 
   /** Notes a report that the engine was not told, because no job waited. */
@@ -147,11 +163,14 @@ final class Offers {
       }
       tried(nowMs);
       scheduler.availableStale = true;
+      tellSilent();
       for (int round = 0; round < ROUNDS_MAX; round++) {
+        long refused = commit.refusedNodes();
         dirty.writeTo(engine.out());
         tellRooms();
         engine.out().offer(attempt.job().id());
-        if (!engine.step() || !engine.more()) {
+        // What a node must not have goes to another one.
+        if (!engine.step() || !engine.more() && commit.refusedNodes() == refused) {
           break;
         }
       }
@@ -187,6 +206,15 @@ final class Offers {
       return false;
     } finally {
       waiting.decrementAndGet();
+    }
+  }
+
+  private void tellSilent() {
+    for (HeddleNode node : reports.late(Time.monotonicNow())) {
+      // As in tellRooms: its number may be another's.
+      if (books.node(node.getNodeID()) == node) {
+        books.nodeSilent(node);
+      }
     }
   }
 

@@ -21,6 +21,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
@@ -76,8 +77,9 @@ public class OffersTest {
       MockAM am = run(cluster, first);
       List<Container> got = ask(am, any(1, GB, 4)).getAllocatedContainers();
       assertEquals(4, got.size());
-      assertTrue("it is the second node's turn", got.stream()
-          .allMatch(one -> one.getNodeId().equals(second.getNodeId())));
+      long onSecond = got.stream()
+          .filter(one -> one.getNodeId().equals(second.getNodeId())).count();
+      assertTrue("five on two nodes: " + got, onSecond == 2 || onSecond == 3);
       assertEquals("what has been granted is not granted again", 0, fetch(am).size());
       QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
       cluster.tick();
@@ -296,7 +298,8 @@ public class OffersTest {
 
   @Test
   public void aHundredAsksASecondAreTried() {
-    Offers offers = new Offers(new Configuration(false), null, null, null, null, null, null, null);
+    Offers offers = new Offers(new Configuration(false), null, null, null, null, null, null, null, null,
+        null);
     for (int ask = 0; ask < Offers.BURST; ask++) {
       assertTrue("ask " + ask, offers.admits(7_000));
       offers.tried(7_000);
@@ -310,6 +313,46 @@ public class OffersTest {
       }
     }
     assertEquals(100, tried);
+  }
+
+  /** It stops what is granted to it, and reports that it is being taken out only later. */
+  @Test
+  public void aNodeThatIsBeingDecommissionedGetsNothing() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM am = run(cluster, first);
+      cluster.rm.sendNodeGracefulDecommission(second, 3600);
+      cluster.rm.waitForState(second.getNodeId(), NodeState.DECOMMISSIONING);
+      assertAllOn(first, at(am, any(1, GB, 2)));
+      cluster.assertBooksEqual();
+    }
+  }
+
+  /** YARN waits for ten minutes before it takes a silent node for lost. */
+  @Test
+  public void aNodeThatFellSilentGetsNothingUntilItReports() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM am = run(cluster, first);
+      HeddleNode silent = cluster.scheduler.inspection().books().node(second.getNodeId());
+      long nowMs = Time.monotonicNow();
+      cluster.scheduler.offers.reported(silent, nowMs - 7_000);
+      cluster.scheduler.offers.reported(silent, nowMs - 6_000);
+      assertAllOn(first, at(am, any(1, GB, 2)));
+      second.nodeHeartbeat(true);
+      cluster.rm.drainEvents();
+      List<Container> got = at(am, any(2, GB, 1));
+      assertEquals("it is the least used", second.getNodeId(), got.get(0).getNodeId());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  private static void assertAllOn(MockNM node, List<Container> got) {
+    assertEquals(2, got.size());
+    assertTrue(got.toString(),
+        got.stream().allMatch(one -> one.getNodeId().equals(node.getNodeId())));
   }
 
   private interface Waiting {

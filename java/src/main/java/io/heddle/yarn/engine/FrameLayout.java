@@ -253,6 +253,9 @@ public final class FrameLayout {
   public static final int OFFER = 29;
   public static final int OFFER_SIZE = 8;
 
+  public static final int NODE_SILENT = 30;
+  public static final int NODE_SILENT_SIZE = 8;
+
   // Records of an output frame.
 
   public static final int GRANT = 1;

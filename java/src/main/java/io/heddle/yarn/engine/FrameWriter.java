@@ -163,6 +163,10 @@ public final class FrameWriter {
     resources.put(buffer, at + FrameLayout.NODE_ROOM_FREE, free);
   }
 
+  public void nodeSilent(int node) {
+    nodeRecord(FrameLayout.NODE_SILENT, FrameLayout.NODE_SILENT_SIZE, node);
+  }
+
   public void offer(int job) {
     jobRecord(FrameLayout.OFFER, FrameLayout.OFFER_SIZE, job);
   }

@@ -1,0 +1,53 @@
+package io.heddle.yarn;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Finds nodes whose last report is late, by each node's own interval between reports. YARN counts a
+ * node as lost after minutes; a container that is granted there meanwhile never starts.
+ *
+ * <p>Guarded by the scheduler's write lock.
+ */
+final class ReportClock {
+  /** A report is late after so many intervals of its node. */
+  static final int INTERVALS = 3;
+  /** No report is late before: threads may wait for a collection of garbage. */
+  static final int LATE_MS = 5_000;
+  /** Largest number of nodes that are looked at at once. */
+  private static final int LOOKED_AT_MAX = 256;
+
+  // Nodes that are not known to be silent, in order of their last report.
+  private final Set<HeddleNode> reporting = new LinkedHashSet<>();
+
+  /** Notes a report. */
+  void reported(HeddleNode node, long nowMs) {
+    node.noteReport(nowMs);
+    reporting.remove(node);
+    reporting.add(node);
+  }
+
+  /** Returns nodes whose last report is late, each once until it reports again. */
+  List<HeddleNode> late(long nowMs) {
+    List<HeddleNode> late = new ArrayList<>();
+    Iterator<HeddleNode> nodes = reporting.iterator();
+    for (int looks = 0; looks < LOOKED_AT_MAX && nodes.hasNext(); looks++) {
+      HeddleNode node = nodes.next();
+      long silentMs = nowMs - node.reportedMs();
+      if (silentMs < LATE_MS) {
+        break;
+      }
+      if (node.reportIntervalMs() == 0) {
+        // It is not known when its second report is due, and it may have left.
+        nodes.remove();
+      } else if (silentMs >= INTERVALS * node.reportIntervalMs()) {
+        nodes.remove();
+        late.add(node);
+      }
+    }
+    return late;
+  }
+}

@@ -1,0 +1,50 @@
+package io.heddle.yarn;
+
+import static org.junit.Assert.assertEquals;
+
+import java.util.Collections;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNodes;
+import org.apache.hadoop.yarn.util.resource.Resources;
+import org.junit.Test;
+
+/** Tests which nodes count as silent. */
+public class ReportClockTest {
+  private final ReportClock clock = new ReportClock();
+
+  private static HeddleNode node() {
+    return new HeddleNode(MockNodes.newNodeInfo(0, Resources.createResource(1024)), false,
+        Collections.emptySet());
+  }
+
+  /** Lets a node report so many times, and returns when it did last. */
+  private long reports(HeddleNode node, int times, long intervalMs) {
+    for (int i = 1; i <= times; i++) {
+      clock.reported(node, i * intervalMs);
+    }
+    return times * intervalMs;
+  }
+
+  @Test
+  public void aNodeIsLateByItsOwnInterval() {
+    HeddleNode quick = node();
+    HeddleNode slow = node();
+    long lastMs = reports(slow, 10, 10_000);
+    for (long nowMs = 1_000; nowMs <= lastMs; nowMs += 1_000) {
+      clock.reported(quick, nowMs);
+    }
+    assertEquals(Collections.emptyList(), clock.late(lastMs + 4_999));
+    assertEquals(Collections.singletonList(quick), clock.late(lastMs + 5_000));
+    assertEquals("told once", Collections.emptyList(), clock.late(lastMs + 29_999));
+    assertEquals(Collections.singletonList(slow), clock.late(lastMs + 30_000));
+    clock.reported(quick, lastMs + 40_000);
+    assertEquals("it may be for longer, after such a gap", Collections.emptyList(),
+        clock.late(lastMs + 45_000));
+    assertEquals(Collections.singletonList(quick), clock.late(lastMs + 80_000));
+  }
+
+  @Test
+  public void nothingIsExpectedOfANodeThatReportedOnce() {
+    reports(node(), 1, 1_000);
+    assertEquals(Collections.emptyList(), clock.late(600_000));
+  }
+}

@@ -2,7 +2,7 @@
 //! accepts, by the configured limits, and by the room itself.
 
 use super::at_once::AtOnce;
-use super::level::Level;
+use super::level::{LEAVES_MS, Level};
 use super::partitions::may_be_lent;
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
@@ -12,7 +12,7 @@ use crate::model::change::Change;
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Row, Standing};
 use crate::words::event::{Decision, TaskFacts};
-use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId};
+use crate::words::ids::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, Pass};
 use crate::words::resource::Resource;
 
@@ -27,12 +27,12 @@ struct Visit<'a> {
     at_once: Option<&'a mut AtOnce>,
     /// The part of the node up to which it is filled; none if all of it.
     level: Option<Level>,
+    /// The ask that less used nodes have not served in time.
+    overdue: Option<(JobId, AskId)>,
     /// How many containers this visit has granted.
     granted_now: u32,
     /// Whether it gets no more.
     full: bool,
-    /// Whether that is because the rest is left to less used nodes.
-    leaves: bool,
 }
 
 impl Engine {
@@ -99,9 +99,9 @@ impl Engine {
             lends: false,
             at_once,
             level: None,
+            overdue: None,
             granted_now: 0,
             full: granted.containers > 0 && limits.are_reached(&granted, &before),
-            leaves: false,
         };
         if self.trees_are_late(partition) {
             // A node came or went since the last tick: limits in parts follow at once.
@@ -126,14 +126,10 @@ impl Engine {
         }
         self.lend(id, &mut visit, decisions_max, decisions, &mut fits);
         self.fits = fits;
-        let (leaves, granted) = (visit.leaves, visit.granted);
+        let granted = visit.granted;
         self.file(id);
-        if !offered {
-            let since_ms = self.roomy.leaves_since(id).unwrap_or(self.now);
-            self.roomy.set_leaves_since(id, leaves.then_some(since_ms));
-        } else if limits.is_set
-            && let Some(node) = self.cluster.node_mut(id)
-        {
+        let keeps = offered && limits.is_set;
+        if let Some(node) = self.cluster.node_mut(id).filter(|_| keeps) {
             node.offered = granted;
         }
     }
@@ -298,9 +294,13 @@ impl Engine {
             return true;
         }
         let ask = self.cluster.job(pick.job).and_then(|job| job.ask(pick.ask));
-        let locality = ask.map(|ask| ask.locality(facts.host, facts.rack));
-        visit.leaves = locality != Some(Locality::NodeLocal);
-        !visit.leaves
+        let ask = ask.expect("a pick is of an ask");
+        if self.now - ask.waiting_since_ms >= LEAVES_MS {
+            // The others have not taken it. Its wait begins anew with the first grant.
+            visit.overdue = Some((pick.job, pick.ask));
+        }
+        visit.overdue == Some((pick.job, pick.ask))
+            || ask.locality(facts.host, facts.rack) == Locality::NodeLocal
     }
 
     /// Collects the jobs that the order stage wants tried first on the node, by pool.

@@ -7,9 +7,9 @@ use crate::model::cluster::Node;
 use crate::words::ids::{Millis, NodeId};
 use crate::words::resource::Resource;
 
-/// How long a report leaves room to less used nodes: two rounds of reports by default. They may
-/// never take it: the ask may not run there, or its limit was not known.
-const LEAVES_MS: Millis = 2_000;
+/// How long an ask may have been waiting for which a report leaves room to less used nodes: two
+/// rounds of reports by default. They may never take it: the ask may not run there.
+pub(super) const LEAVES_MS: Millis = 2_000;
 
 /// What rounding may add up to: a part of a node that is smaller than any container.
 const SLACK: u64 = 8;
@@ -55,9 +55,7 @@ impl Engine {
     /// to which the nodes with room come if all that is due goes to them; on an offer, the mean of
     /// what they use: the next visit goes to the one that is then least used.
     pub(super) fn level(&self, id: NodeId, offered: bool) -> Option<Level> {
-        let since_ms = self.roomy.leaves_since(id).unwrap_or(self.now);
-        let keeps_limits = self.setup.config.heartbeat.is_set || self.now - since_ms >= LEAVES_MS;
-        if !self.rank.levels() || !offered && keeps_limits {
+        if !self.rank.levels() || !offered && self.setup.config.heartbeat.is_set {
             return None;
         }
         let node = self.cluster.node(id)?;
@@ -81,9 +79,9 @@ impl Engine {
         (most < u64::from(WHOLE)).then_some(Level { mean, most })
     }
 
-    /// Whether a node may have one more container of a size: the first of its visit unless others
-    /// are less used and can take all that is due, the next ones as far as it stays level. The last
-    /// that is due may exceed the level: it would wait for the next round.
+    /// Whether a node may have one more container of a size: as far as it stays level, and one in
+    /// each visit unless others are less used. The last that is due may exceed the level: it would
+    /// wait for the next round.
     pub(super) fn stays_level(
         &self,
         node: &Node,
@@ -93,16 +91,9 @@ impl Engine {
     ) -> bool {
         let used = |free: &Resource| u64::from(self.room_of(node, free).used);
         let before = used(&node.free);
-        let below = before + SLACK < level.most;
-        if first {
-            return below || before <= level.mean + SLACK;
-        }
         let is_last = || self.tree_of(node.facts.partition).due().fits_in(size);
-        used(&(node.free - *size)) <= level.most + SLACK || below && is_last()
-    }
-
-    /// Since when a node has left room to less used ones that a pending ask fits, if it has.
-    pub fn leaves_room_since(&self, id: NodeId) -> Option<Millis> {
-        self.roomy.leaves_since(id)
+        used(&(node.free - *size)) <= level.most + SLACK
+            || first && before <= level.mean + SLACK
+            || before + SLACK < level.most && is_last()
     }
 }

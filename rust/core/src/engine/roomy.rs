@@ -1,7 +1,7 @@
 //! The nodes with room, by label and by how much of each is used. A report files its node anew, so
 //! filing costs the same however many nodes there are.
 
-use crate::words::ids::{Millis, NodeId, PartitionId};
+use crate::words::ids::{NodeId, PartitionId};
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
@@ -39,8 +39,6 @@ struct Filed {
     room: Room,
     before: Option<NodeId>,
     after: Option<NodeId>,
-    /// Since when it has left room to less used nodes.
-    leaves_since_ms: Option<Millis>,
 }
 
 /// The nodes of a label: a line for each rank, and the sums of all.
@@ -120,7 +118,6 @@ impl Roomy {
         if filed.is_some_and(|filed| filed.room == room) {
             return;
         }
-        let leaves_since_ms = filed.and_then(|filed| filed.leaves_since_ms);
         self.remove(node);
         let label = self.labels.entry(room.label).or_insert_with(Label::new);
         label.sums.add(&room);
@@ -137,7 +134,6 @@ impl Roomy {
             room,
             before,
             after: None,
-            leaves_since_ms,
         });
     }
 
@@ -217,17 +213,6 @@ impl Roomy {
         self.labels
             .get(&label)
             .map_or_else(Sums::default, |label| label.sums)
-    }
-
-    /// Since when a node has left room to less used ones.
-    pub(super) fn leaves_since(&self, node: NodeId) -> Option<Millis> {
-        self.filed(node)?.leaves_since_ms
-    }
-
-    pub(super) fn set_leaves_since(&mut self, node: NodeId, since_ms: Option<Millis>) {
-        if let Some(filed) = self.nodes.get_mut(node.index()).and_then(Option::as_mut) {
-            filed.leaves_since_ms = since_ms;
-        }
     }
 
     /// The sums of a label, counted again.

@@ -5,6 +5,7 @@ use crate::common::{Grant, Host, host_of, plain_ask, row};
 use heddle_core::words::event::{Event, NodeFacts};
 use heddle_core::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// A room that is left to less used nodes is left for this long.
@@ -308,5 +309,53 @@ fn a_silent_node_that_reports_is_offered_again() {
         let mut granted = host.step(&[back, Event::Offer(JobId(0))]);
         granted.retain(|decision| matches!(decision, heddle_core::Decision::Grant { .. }));
         assert_eq!(granted.len(), 1, "{back:?}");
+    }
+}
+
+const NODES: u32 = 5;
+const JOBS: u32 = 3;
+
+/// A job asks for so many containers, and is offered them or not.
+fn ask() -> impl Strategy<Value = (u32, u32, bool)> {
+    (0..JOBS, 1..12u32, any::<bool>())
+}
+
+/// A round of reports, of which there are two before an ask has waited for too long.
+fn report(host: &mut Host, from: u32) {
+    host.now += 900;
+    host.tick();
+    for i in 0..NODES {
+        host.beat((from + i) % NODES);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Equal containers on equal nodes with room for 16 each: none has two more than another, and
+    /// what fits is granted within two rounds of reports, or once it has waited for too long.
+    #[test]
+    fn equal_nodes_are_used_alike(
+        policy in prop_oneof![Just("fair"), Just("fifo"), Just("hfsp"), Just("by-queue")],
+        waves in proptest::collection::vec((proptest::collection::vec(ask(), 1..4), 0..NODES), 1..8),
+    ) {
+        let mut host = host(json!({ "policy": policy }), NODES, 16);
+        let queue = host.queue("u", None);
+        (0..JOBS).for_each(|job| host.job(job, queue));
+        for (asks, from) in waves {
+            for (job, count, offered) in asks {
+                host.ask(job, 0, count, 1_024);
+                if offered {
+                    offer(&mut host, job);
+                }
+            }
+            (0..4).for_each(|_| report(&mut host, from));
+            let on = by_node(&host);
+            let (most, least) = (on.iter().max().expect("nodes"), on.iter().min().expect("nodes"));
+            prop_assert!(most - least <= 1, "{on:?}");
+            let waits = host.engine.cluster().jobs().any(|job| job.pending().next().is_some());
+            let held = policy == "hfsp";
+            prop_assert!(!waits || held || on.iter().sum::<usize>() == 80, "{on:?}, and asks wait");
+        }
     }
 }

@@ -168,7 +168,7 @@ impl Plan {
             // Without limits a node leaves room to less used ones, or is filled by its rank.
             "heartbeat_fill": (self.heartbeat_fill < 1.0).then_some(self.heartbeat_fill),
             "heartbeat": self.containers_max.map(|most| json!({"containers_max": most})),
-            "nodes": {"rank": if self.wait_ms.1 == 700 { "pack" } else { "spread" }},
+            "nodes": {"rank": if self.packs() { "pack" } else { "spread" }},
             "reservation": {
                 "after_ms": self.reservation_ms.0, "hold_ms": self.reservation_ms.1,
                 "hold_max_ms": 2 * self.reservation_ms.1,
@@ -199,6 +199,15 @@ impl Plan {
             preemption["round_ms"] = json!(1_500);
         }
         preemption
+    }
+
+    fn packs(&self) -> bool {
+        self.wait_ms.1 == 700
+    }
+
+    /// Returns whether reports leave room to less used nodes.
+    pub fn spreads(&self) -> bool {
+        !self.packs() && self.heartbeat_fill == 1.0 && self.containers_max.is_none()
     }
 
     /// Returns the setup for opening the engine.

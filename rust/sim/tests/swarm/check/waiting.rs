@@ -4,7 +4,7 @@
 //! except that
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
-//! - the node leaves room to less used ones, each time for at most 2 s;
+//! - the node leaves room to less used ones, for asks that have waited for less than 2 s;
 //! - the limit of a queue above keeps what it has free for the ask that is next there, each time
 //!   for at most `reservation.hold_max_ms` since it gained room;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
@@ -41,7 +41,7 @@ impl World {
             return Ok(());
         }
         let filled = self.filled_enough(room, node, grants);
-        let held = self.check_hold(node)? || self.check_leaves(node)?;
+        let held = self.check_hold(node)?;
         if held || self.link.engine.more() || filled {
             return Ok(());
         }
@@ -54,6 +54,10 @@ impl World {
             let engine_ask = engine_ask.and_then(|job| job.ask(ask));
             let known = &self.host.jobs[&job].asks[&ask];
             let locality = known.locality(&self.host.nodes[&node].facts);
+            let since_ms = engine_ask.map_or(0, |ask| ask.waiting_since_ms);
+            if self.plan.spreads() && self.engine_now - since_ms < LEAVES_MS {
+                continue;
+            }
             let level = engine_ask.map_or(Locality::OffSwitch, |ask| ask.level);
             if locality <= level || (!known.facts.relax && locality == Locality::NodeLocal) {
                 let (facts, free) = (&known.facts, self.host.nodes[&node].free());
@@ -90,18 +94,6 @@ impl World {
             }
         }
         found
-    }
-
-    /// Returns whether a node leaves room to less used ones, and checks that this ends in time.
-    fn check_leaves(&self, node: NodeId) -> Checked<bool> {
-        let Some(since_ms) = self.link.engine.leaves_room_since(node) else {
-            return Ok(false);
-        };
-        if self.engine_now - since_ms >= LEAVES_MS {
-            let what = format!("node {} has left room since {since_ms}", node.0);
-            return Err(Failure::new(Check::Delay, what));
-        }
-        Ok(true)
     }
 
     /// Returns whether the grants of a heartbeat, and of offers before it, have used as much as one

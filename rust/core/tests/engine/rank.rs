@@ -8,7 +8,7 @@ use heddle_core::words::resource::Resource;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A room that is left to less used nodes is left for this long.
+/// Room is left to less used nodes until an ask has waited for this long.
 const LEFT_MS: Millis = 2_000;
 
 /// A host with equal nodes, each on a rack of its own.
@@ -320,6 +320,11 @@ fn ask() -> impl Strategy<Value = (u32, u32, bool)> {
     (0..JOBS, 1..12u32, any::<bool>())
 }
 
+/// Asks at one time, and the node that reports first after them.
+fn wave() -> impl Strategy<Value = (Vec<(u32, u32, bool)>, u32)> {
+    (proptest::collection::vec(ask(), 1..4), 0..NODES)
+}
+
 /// A round of reports, of which there are two before an ask has waited for too long.
 fn report(host: &mut Host, from: u32) {
     host.now += 900;
@@ -337,7 +342,7 @@ proptest! {
     #[test]
     fn equal_nodes_are_used_alike(
         policy in prop_oneof![Just("fair"), Just("fifo"), Just("hfsp"), Just("by-queue")],
-        waves in proptest::collection::vec((proptest::collection::vec(ask(), 1..4), 0..NODES), 1..8),
+        waves in proptest::collection::vec(wave(), 1..8),
     ) {
         let mut host = host(json!({ "policy": policy }), NODES, 16);
         let queue = host.queue("u", None);

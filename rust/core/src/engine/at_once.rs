@@ -10,7 +10,7 @@ use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// How long a job may have others beside it that have not asked yet.
-const YOUNG_MS: Millis = 1_000;
+pub(super) const YOUNG_MS: Millis = 1_000;
 
 /// The part of its share that a young job gets at once.
 const YOUNG_PART: i64 = 4;

@@ -3,7 +3,7 @@
 //! always, and may pick another job. How much is granted at once is bounded (`at_once.rs`).
 
 use super::Engine;
-use super::at_once::AtOnce;
+use super::at_once::{AtOnce, YOUNG_MS};
 use super::partitions::may_be_lent;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
@@ -65,9 +65,13 @@ impl Engine {
             vain: 0,
         };
         let offers_tasks = job.pending().any(|ask| !ask.facts.am);
-        let job = self.cluster.job_mut(id).filter(|_| offers_tasks);
-        if let Some(job) = job {
-            job.offered_ms.get_or_insert(self.now);
+        // One that has tasks has asked before: reports served it, or another ResourceManager did.
+        let since_ms = match job.used == job.masters_used {
+            true => self.now,
+            false => self.now - YOUNG_MS,
+        };
+        if let Some(job) = self.cluster.job_mut(id).filter(|_| offers_tasks) {
+            job.offered_ms.get_or_insert(since_ms);
         }
         self.renew_entitlements();
         let goes_on = named

@@ -230,6 +230,23 @@ fn a_lone_job_does_not_take_everything_at_once() {
     assert_eq!(host.running(0), 64, "a second later all that it may have");
 }
 
+/// As after a restart: it has asked long ago.
+#[test]
+fn a_job_that_has_tasks_is_not_young() {
+    let mut host = host(json!({"policy": "fair"}), 1, 4);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    (0..2).for_each(|_| {
+        host.recovered(0, 0, 1_024, false);
+    });
+    host.step(&[Event::Room {
+        node: NodeId(0),
+        free: Resource::new(2_048, 2),
+    }]);
+    host.ask(0, 0, 5, 1_024);
+    assert_eq!(offer(&mut host, 0).len(), 2, "the rest of the node");
+}
+
 /// The jobs of a leaf have equal parts of what it may have at once.
 #[test]
 fn a_job_gets_its_part_of_the_leaf_at_once() {

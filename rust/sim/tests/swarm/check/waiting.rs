@@ -4,7 +4,7 @@
 //! except that
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
-//! - the node leaves room to less used ones, for asks that have waited for less than 2 s;
+//! - the node leaves room to less used ones, for an ask that has waited for less than 2 s;
 //! - the limit of a queue above keeps what it has free for the ask that is next there, each time
 //!   for at most `reservation.hold_max_ms` since it gained room;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
@@ -26,7 +26,7 @@ use heddle_core::words::ids::{AskId, JobId, Locality, NodeId};
 use heddle_core::words::resource::Resource;
 use heddle_sim::failure::{Check, Checked, Failure};
 
-/// How long a report leaves room to less used nodes.
+/// How long an ask waits for less used nodes, and those behind it in the line with it.
 pub(crate) const LEAVES_MS: i64 = 2_000;
 
 impl World {
@@ -45,8 +45,12 @@ impl World {
         if held || self.link.engine.more() || filled {
             return Ok(());
         }
+        let could_run = self.could_run(node, true);
+        if self.plan.spreads() && could_run.iter().any(|ask| self.is_young(ask)) {
+            return Ok(());
+        }
         let mut held_back = Vec::new();
-        for (job, ask) in self.could_run(node, true) {
+        for (job, ask) in could_run {
             if self.check_kept(job, ask)? {
                 continue;
             }
@@ -54,10 +58,6 @@ impl World {
             let engine_ask = engine_ask.and_then(|job| job.ask(ask));
             let known = &self.host.jobs[&job].asks[&ask];
             let locality = known.locality(&self.host.nodes[&node].facts);
-            let since_ms = engine_ask.map_or(0, |ask| ask.waiting_since_ms);
-            if self.plan.spreads() && self.engine_now - since_ms < LEAVES_MS {
-                continue;
-            }
             let level = engine_ask.map_or(Locality::OffSwitch, |ask| ask.level);
             if locality <= level || (!known.facts.relax && locality == Locality::NodeLocal) {
                 let (facts, free) = (&known.facts, self.host.nodes[&node].free());
@@ -94,6 +94,13 @@ impl World {
             }
         }
         found
+    }
+
+    /// Returns whether room may be left to less used nodes for an ask.
+    fn is_young(&self, (job, ask): &(JobId, AskId)) -> bool {
+        let job = self.link.engine.cluster().job(*job);
+        let ask = job.and_then(|job| job.ask(*ask));
+        ask.is_some_and(|ask| self.engine_now - ask.waiting_since_ms < LEAVES_MS)
     }
 
     /// Returns whether the grants of a heartbeat, and of offers before it, have used as much as one

@@ -145,7 +145,6 @@ public class OffersTest {
         am.setAMRMProtocol(next.rm.getApplicationMasterService(), next.rm.getRMContext());
         next.rm.waitForState(am.getApplicationAttemptId(), RMAppAttemptState.LAUNCHED);
         am.registerAppAttempt(true);
-        // One container is granted at once, however small the cluster is.
         assertEquals(rest, at(am, any(20, GB, rest + 2)).size());
         assertEquals("grants without room", 0, next.scheduler.inspection().refusedGrants());
         next.assertBooksEqual();

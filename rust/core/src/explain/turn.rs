@@ -346,24 +346,17 @@ impl View<'_> {
     /// Whether a new node without a name that the ask knows would serve it first.
     pub(super) fn is_served_by_a_new_node(&self, asked: &PendingAsk<'_>) -> bool {
         let size = self.size(asked);
-        let node = Node {
-            facts: NodeFacts {
-                node: NodeId(u32::MAX),
-                host: PlaceId(u32::MAX),
-                rack: PlaceId(u32::MAX),
-                partition: size.partition,
-                lends: false,
-                schedulable: true,
-                capacity: size.resource,
-                free: size.resource,
-            },
+        let facts = NodeFacts {
+            node: NodeId(u32::MAX),
+            host: PlaceId(u32::MAX),
+            rack: PlaceId(u32::MAX),
+            partition: size.partition,
+            lends: false,
+            schedulable: true,
+            capacity: size.resource,
             free: size.resource,
-            whole: size.resource,
-            used: Resource::ZERO,
-            containers: 0,
-            running: [0; POOLS],
-            foreign_per_mille: None,
         };
+        let node = Node::new(facts, size.resource, size.resource);
         let next = self.answers.next_on(&node, &size, Look::default());
         next.is_some_and(|next| next.job == asked.job.facts.job)
     }

@@ -42,6 +42,21 @@ pub struct Node {
 }
 
 impl Node {
+    /// A node without containers; `free` and `whole` as [`Cluster::compared`] gives them.
+    pub(crate) fn new(facts: NodeFacts, free: Resource, whole: Resource) -> Node {
+        Node {
+            facts,
+            free,
+            whole,
+            used: Resource::ZERO,
+            containers: 0,
+            running: [0; POOLS],
+            foreign_per_mille: None,
+            silent: false,
+            offered: Granted::default(),
+        }
+    }
+
     /// The free room of all types; below zero where a type that does not count is used up.
     pub(crate) fn free_of_all(&self) -> Resource {
         let left = self
@@ -300,17 +315,7 @@ impl Cluster {
         put(
             &mut self.nodes,
             facts.node.index(),
-            Node {
-                facts,
-                free,
-                whole,
-                used: Resource::ZERO,
-                containers: 0,
-                running: [0; POOLS],
-                foreign_per_mille: None,
-                silent: false,
-                offered: Granted::default(),
-            },
+            Node::new(facts, free, whole),
         );
         self.mark_rack(facts.rack);
         self.hosts.entry(facts.host).or_default().insert(facts.node);

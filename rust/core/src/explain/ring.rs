@@ -184,9 +184,9 @@ mod tests {
         assert!(!rings.waits(job, 2, soon(5)), "the same with other numbers");
         let ring = rings.get(job).expect("it came");
         assert_eq!(ring.waits(), Some((1, Reason::Soon { nodes: 5 })));
-        assert!(rings.waits(job, 3, Some(Reason::Strict { places: 1, up: 0 })));
+        assert!(rings.waits(job, 3, Some(Reason::Strict { places: 1, up: 1 })));
         assert!(!rings.waits(job, 4, None));
-        assert!(rings.waits(job, 5, Some(Reason::Strict { places: 1, up: 0 })));
+        assert!(rings.waits(job, 5, Some(Reason::Strict { places: 1, up: 1 })));
         assert_eq!(rings.get(job).expect("it came").noted(), 3);
     }
 

@@ -1,11 +1,14 @@
 //! Renders reasons and remedies as sentences. Names come from the queues and the setup. Jobs and
 //! nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
+mod remedies;
+
 use crate::model::queue::{LimitedBy, Queues, Spares};
 use crate::model::wait::{Ahead, Measure, OrderLimit, Reason, Remedy, Wait};
 use crate::words::credits::{Bound, Credits};
 use crate::words::ids::{Locality, Millis, QueueId};
 use crate::words::kind::Kind;
+use remedies::{another_node, remedy};
 
 /// Turns numbers into names.
 #[derive(Clone, Copy)]
@@ -225,6 +228,34 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             let queue = names.queue(queue);
             format!("{queue} runs {running} of {max} jobs (max_running_jobs), {others}")
         }
+        Reason::QueueLimit { .. } => of_limit(reason, names),
+        Reason::MasterLimit {
+            queue,
+            resource,
+            used,
+            wanted,
+            max,
+        } => format!(
+            "ApplicationMasters of {} use {} of {} (max_am_share), and one more needs {}",
+            names.queue(queue),
+            names.amount(resource, used),
+            names.amount(resource, max),
+            names.amount(resource, wanted)
+        ),
+        Reason::Quota { .. } => of_market(reason, names),
+        Reason::Authority { .. } => of_authority(reason),
+        Reason::Share { .. } => of_share(reason, names),
+        Reason::Arrival { queue, first } => format!(
+            "job#{} of another queue was submitted before the first of {}",
+            first.0,
+            names.queue(queue)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn of_limit(reason: &Reason, names: &Names<'_>) -> String {
+    match *reason {
         Reason::QueueLimit {
             queue,
             resource,
@@ -249,21 +280,12 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
                 names.amount(resource, wanted)
             )
         }
-        Reason::MasterLimit {
-            queue,
-            resource,
-            used,
-            wanted,
-            max,
-        } => format!(
-            "ApplicationMasters of {} use {} of {} (max_am_share), and one more needs {}",
-            names.queue(queue),
-            names.amount(resource, used),
-            names.amount(resource, max),
-            names.amount(resource, wanted)
-        ),
-        Reason::Quota { .. } => of_market(reason, names),
-        Reason::Authority { .. } => of_authority(reason),
+        _ => String::new(),
+    }
+}
+
+fn of_share(reason: &Reason, names: &Names<'_>) -> String {
+    match *reason {
         Reason::Share {
             queue,
             resource,
@@ -285,11 +307,6 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
                 names.queue(first)
             )
         }
-        Reason::Arrival { queue, first } => format!(
-            "job#{} of another queue was submitted before the first of {}",
-            first.0,
-            names.queue(queue)
-        ),
         _ => String::new(),
     }
 }
@@ -364,6 +381,21 @@ fn of_held(held: &OrderLimit, tasks: &str) -> String {
     }
 }
 
+fn of_size(reason: &Reason, names: &Names<'_>) -> String {
+    match reason {
+        Reason::TooLarge { shortage, node } => {
+            let most = names.amount(shortage.resource, shortage.most);
+            let most = match node {
+                None => format!("no node has more than {most}"),
+                Some(node) => format!("node#{}, the largest, has {most}", node.0),
+            };
+            let wanted = names.amount(shortage.resource, shortage.wanted);
+            format!("a container needs {wanted}, and {most}")
+        }
+        _ => String::new(),
+    }
+}
+
 fn of_nodes(wait: &Wait, names: &Names<'_>) -> String {
     match wait.reason {
         Reason::NoNodes {
@@ -377,15 +409,7 @@ fn of_nodes(wait: &Wait, names: &Names<'_>) -> String {
             };
             format!("{none}{}", elsewhere(labelled))
         }
-        Reason::TooLarge { shortage, node } => {
-            let most = names.amount(shortage.resource, shortage.most);
-            let most = match node {
-                None => format!("no node has more than {most}"),
-                Some(node) => format!("node#{}, the largest, has {most}", node.0),
-            };
-            let wanted = names.amount(shortage.resource, shortage.wanted);
-            format!("a container needs {wanted}, and {most}")
-        }
+        Reason::TooLarge { .. } => of_size(&wait.reason, names),
         Reason::Locality { level, until_ms } => {
             let places = match level {
                 Locality::NodeLocal => "hosts",
@@ -494,114 +518,4 @@ fn kept(spared: Option<Spares>, names: &Names<'_>) -> String {
         names.queue(spares.queue),
         spares.applications()
     )
-}
-
-fn remedy_of_user(remedy: &Remedy, names: &Names<'_>) -> String {
-    match remedy {
-        Remedy::UserRunningJobs {
-            everywhere: true,
-            limit,
-            ..
-        } => format!("with users.max_running_jobs at {limit} it would run"),
-        Remedy::UserRunningJobs { queue, limit, .. } => format!(
-            "with max_running_jobs_per_user of {} at {limit} it would run",
-            names.queue(*queue)
-        ),
-        Remedy::UserPercent { queue, percent } => format!(
-            "with user_limit_percent of {} at {percent} it would go on",
-            names.queue(*queue)
-        ),
-        Remedy::UserFactor { queue, tenths } => format!(
-            "with user_limit_factor of {} at {} it would go on",
-            names.queue(*queue),
-            f64::from(*tenths) / 10.0
-        ),
-        _ => String::new(),
-    }
-}
-
-fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {
-    match remedy {
-        Remedy::RunningJobs { queue, limit } => format!(
-            "with max_running_jobs of {} at {limit} it would run",
-            names.queue(*queue)
-        ),
-        Remedy::MaxShare {
-            queue,
-            resource,
-            limit,
-        } => format!(
-            "with a max_share of {} of {} one more would fit",
-            names.queue(*queue),
-            names.amount(*resource, *limit)
-        ),
-        Remedy::MasterShare { queue, per_mille } => format!(
-            "with a max_am_share of {} of {} it would be within it",
-            names.queue(*queue),
-            f64::from(*per_mille) / 1_000.0
-        ),
-        Remedy::Bid {
-            rounded: (bid, slots),
-            unpaid,
-            ..
-        } => {
-            let paid = if *unpaid {
-                " and a budget that covers it"
-            } else {
-                ""
-            };
-            format!(
-                "with a bid of {}{paid} it would get {slots} more",
-                bid.to_number()
-            )
-        }
-        Remedy::Interval { at_ms, slots } => format!(
-            "with its new bid it gets {slots} more in {}",
-            names.span(*at_ms)
-        ),
-        Remedy::Weight {
-            weight,
-            resource,
-            entitled,
-            ..
-        } => format!(
-            "with a weight of {weight} it would go first, entitled to {}",
-            names.amount(*resource, *entitled)
-        ),
-        Remedy::Priority { priority } => {
-            format!("with an application priority of {priority} it would be first")
-        }
-        Remedy::MaxTasks { limit } => {
-            format!("with a max_tasks_per_job of {limit} one more might start")
-        }
-        Remedy::UserJobs { limit } => format!("with a user_max_jobs of {limit} it would run"),
-        Remedy::Maps { more } => format!("it starts after {more} more"),
-        Remedy::Time { at_ms, level } => format!("in {} {}", names.span(*at_ms), then(*level)),
-        _ => remedy_of_user(remedy, names),
-    }
-}
-
-/// Renders what one new node must have.
-fn another_node(remedies: &[&Remedy], names: &Names<'_>) -> Option<String> {
-    let amounts = remedies.iter().filter_map(|remedy| match remedy {
-        Remedy::Node {
-            resource, amount, ..
-        } => Some(names.amount(*resource, *amount)),
-        _ => None,
-    });
-    let amounts: Vec<String> = amounts.collect();
-    let (what, rest) = match remedies.first()? {
-        Remedy::Node { free: true, .. } => ("with", " free"),
-        _ => ("of", ""),
-    };
-    let amounts = amounts.join(" and ");
-    Some(format!("a node {what} {amounts}{rest} would do"))
-}
-
-fn then(level: Option<Locality>) -> &'static str {
-    match level {
-        Some(Locality::OffSwitch) => "any node will do",
-        Some(_) => "any node of their racks will do",
-        None => "it is tried again",
-    }
 }

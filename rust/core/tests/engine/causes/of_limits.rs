@@ -25,7 +25,8 @@ fn one_runs(policy: Value, keys: Value) -> (Host, u32) {
     (host, 2)
 }
 
-/// Ten nodes of 10 GB; user 1 has as many masters as may start, user 3 comes last. See `masters.rs`.
+/// Ten nodes of 10 GB; the first user has as many masters as may start, the third comes last. See
+/// `masters.rs`.
 fn masters_in_line(policy: Value, waits: u32) -> (Host, u32) {
     let queues = json!({"share": {"dominant": true}, "queues": [
         {"path": "root", "compare": "capacity"},
@@ -71,10 +72,18 @@ fn held_task(policy: Value, deficit: Value, kind: &str) -> (Host, u32) {
 }
 
 pub(super) fn causes() -> Vec<Cause> {
-    [queues(), running(), masters(), tasks()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        queues(),
+        sizes(),
+        running(),
+        running_of_a_user(),
+        masters(),
+        masters_in_a_line(),
+        tasks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn queues() -> Vec<Cause> {
@@ -131,6 +140,11 @@ fn queues() -> Vec<Cause> {
             },
             reason: json!({"queue_limit": {"queue": 0, "used": 2_048, "max": 2_048}}),
         },
+    ]
+}
+
+fn sizes() -> Vec<Cause> {
+    vec![
         Cause {
             name: "queue smaller than the container",
             policies: &[QUEUES],
@@ -204,6 +218,11 @@ fn running() -> Vec<Cause> {
             },
             reason: json!({"job_limit": {"queue": 2, "running": 0, "max": 0, "ahead": 1}}),
         },
+    ]
+}
+
+fn running_of_a_user() -> Vec<Cause> {
+    vec![
         Cause {
             name: "running jobs of a user in the queue",
             policies: ALL,
@@ -283,6 +302,11 @@ fn masters() -> Vec<Cause> {
             reason: json!({"master_limit":
                 {"queue": 0, "resource": 0, "used": 5_000, "wanted": 1_000, "max": 5_000}}),
         },
+    ]
+}
+
+fn masters_in_a_line() -> Vec<Cause> {
+    vec![
         Cause {
             name: "masters of the user",
             policies: &[&["fair", "by-queue", "capacity"]],

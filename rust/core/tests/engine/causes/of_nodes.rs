@@ -87,7 +87,7 @@ fn held(policy: Value, job: u32) -> (Host, u32) {
 }
 
 pub(super) fn causes() -> Vec<Cause> {
-    [sizes(), rooms(), refusals()]
+    [sizes(), rooms(), refusals(), places()]
         .into_iter()
         .flatten()
         .collect()
@@ -233,6 +233,11 @@ fn refusals() -> Vec<Cause> {
             },
             reason: json!({"refused": {"nodes": 1}}),
         },
+    ]
+}
+
+fn places() -> Vec<Cause> {
+    vec![
         Cause {
             name: "a strict host is busy",
             policies: ALL,

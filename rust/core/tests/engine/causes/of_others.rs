@@ -52,7 +52,7 @@ fn bids(a: (f64, f64), b: (f64, f64)) -> Value {
 }
 
 pub(super) fn causes() -> Vec<Cause> {
-    [queues(), jobs(), not_first()]
+    [queues(), jobs(), not_first(), queues_not_first()]
         .into_iter()
         .flatten()
         .collect()
@@ -64,8 +64,8 @@ fn queues() -> Vec<Cause> {
             name: "another queue is below its share",
             policies: &[&["fair", "by-queue", "drf"]],
             plant: |policy| queue_b_is_first(policy, json!({})),
-            reason: json!({"share":
-                {"queue": 1, "first": 2, "used": 4_096, "entitled": 2_048, "short": {"resource": 0}}}),
+            reason: json!({"share": {"queue": 1, "first": 2, "used": 4_096, "entitled": 2_048,
+                "short": {"resource": 0}}}),
         },
         Cause {
             name: "another queue is below its guarantee",
@@ -183,6 +183,12 @@ fn not_first() -> Vec<Cause> {
             },
             reason: room.clone(),
         },
+    ]
+}
+
+fn queues_not_first() -> Vec<Cause> {
+    let room = json!({"room": {"node": 0, "shortage": {"resource": 0, "most": 0}}});
+    vec![
         Cause {
             name: "a queue at its maximum has less",
             policies: &[&["fair", "by-queue", "capacity", "drf"]],

@@ -307,49 +307,7 @@ impl Case {
                 .iter()
                 .next()
                 .expect("one");
-            let path = || self.path(&what["queue"]);
             match name.as_str() {
-                "running_jobs" => {
-                    let path = path();
-                    self.set(&path, "max_running_jobs", what["limit"].clone());
-                }
-                "user_running_jobs" => match what["everywhere"].as_bool() {
-                    Some(true) => self.config["users"]["max_running_jobs"] = what["limit"].clone(),
-                    _ => {
-                        let path = path();
-                        self.set(&path, "max_running_jobs_per_user", what["limit"].clone());
-                    }
-                },
-                "user_percent" => {
-                    let path = path();
-                    self.set(&path, "user_limit_percent", what["percent"].clone());
-                }
-                "user_factor" => {
-                    let path = path();
-                    let factor = what["tenths"].as_f64().expect("a number") / 10.0;
-                    self.set(&path, "user_limit_factor", json!(factor));
-                }
-                "max_share" => {
-                    let path = path();
-                    let name =
-                        ["memory-mb", "vcores"][what["resource"].as_u64().unwrap_or(0) as usize];
-                    let queues = self.config["queues"].as_array().expect("a list");
-                    let queue = queues.iter().find(|queue| queue["path"] == path);
-                    let mut limits = queue.map_or(json!({}), |queue| queue["max_share"].clone());
-                    limits[name] = what["limit"].clone();
-                    self.set(&path, "max_share", limits);
-                }
-                "master_share" => {
-                    let path = path();
-                    let part = what["per_mille"].as_f64().expect("a number") / 1_000.0;
-                    self.set(&path, "max_am_share", json!(part));
-                }
-                "weight" => {
-                    let path = path();
-                    self.set(&path, "weight", what["weight"].clone());
-                }
-                "max_tasks" => self.config["deficit"]["max_tasks_per_job"] = what["limit"].clone(),
-                "user_jobs" => self.config["deficit"]["user_max_jobs"] = what["limit"].clone(),
                 "priority" => {
                     let priority = what["priority"].as_i64().expect("a number") as i32;
                     let job = JobId(job);
@@ -368,6 +326,7 @@ impl Case {
                     new_node = true;
                 }
                 "bid" | "interval" => return self.bid(name, what),
+                name if self.configure(name, what) => {}
                 _ => return false,
             }
         }
@@ -388,6 +347,55 @@ impl Case {
         }
         if self.config != config {
             self.reload();
+        }
+        true
+    }
+
+    /// Sets the key of the file that a remedy names, if it names one.
+    fn configure(&mut self, name: &str, what: &Value) -> bool {
+        let path = || self.path(&what["queue"]);
+        match name {
+            "running_jobs" => {
+                let path = path();
+                self.set(&path, "max_running_jobs", what["limit"].clone());
+            }
+            "user_running_jobs" => match what["everywhere"].as_bool() {
+                Some(true) => self.config["users"]["max_running_jobs"] = what["limit"].clone(),
+                _ => {
+                    let path = path();
+                    self.set(&path, "max_running_jobs_per_user", what["limit"].clone());
+                }
+            },
+            "user_percent" => {
+                let path = path();
+                self.set(&path, "user_limit_percent", what["percent"].clone());
+            }
+            "user_factor" => {
+                let path = path();
+                let factor = what["tenths"].as_f64().expect("a number") / 10.0;
+                self.set(&path, "user_limit_factor", json!(factor));
+            }
+            "max_share" => {
+                let path = path();
+                let name = ["memory-mb", "vcores"][what["resource"].as_u64().unwrap_or(0) as usize];
+                let queues = self.config["queues"].as_array().expect("a list");
+                let queue = queues.iter().find(|queue| queue["path"] == path);
+                let mut limits = queue.map_or(json!({}), |queue| queue["max_share"].clone());
+                limits[name] = what["limit"].clone();
+                self.set(&path, "max_share", limits);
+            }
+            "master_share" => {
+                let path = path();
+                let part = what["per_mille"].as_f64().expect("a number") / 1_000.0;
+                self.set(&path, "max_am_share", json!(part));
+            }
+            "weight" => {
+                let path = path();
+                self.set(&path, "weight", what["weight"].clone());
+            }
+            "max_tasks" => self.config["deficit"]["max_tasks_per_job"] = what["limit"].clone(),
+            "user_jobs" => self.config["deficit"]["user_max_jobs"] = what["limit"].clone(),
+            _ => return false,
         }
         true
     }

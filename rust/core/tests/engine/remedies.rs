@@ -2,8 +2,8 @@
 //! the job although room comes, and its remedy starts the job in the next round. Without a remedy
 //! no single change of those kinds does.
 //!
-//! `HEDDLE_SEEDS=1-3000` plays more clusters, `HEDDLE_SEEDS=17` one, and must find nothing there.
-//! Known exceptions are in `docs/limits.md`; the share that is tolerated is `WRONG_PER_MILLE_MAX`.
+//! `HEDDLE_SEEDS=1-3000` plays more clusters, `HEDDLE_SEEDS=17` one.
+//! The share of wrong answers that is tolerated is `WRONG_PER_MILLE_MAX`.
 
 mod cluster;
 

@@ -78,6 +78,14 @@ impl View<'_> {
         let Some(roomiest) = large.first() else {
             return self.kept_off(asked, &kept_off, false).into();
         };
+        let market = self.share.market();
+        let unpaid = market.and_then(|market| market.unpaid(asked.job, self.world.now));
+        if let Some(unpaid) = unpaid {
+            return unpaid.into();
+        }
+        if self.answers.spared(asked.job, asked.ask).is_some() {
+            return self.without_room(asked, survey, roomiest).into();
+        }
         if held_for_others(roomiest) {
             let ends = large
                 .iter()
@@ -328,7 +336,8 @@ impl View<'_> {
                 foreign: survey.foreign,
             };
         }
-        if let Some((nodes, until_ms)) = survey.held {
+        let spared = self.answers.spared(asked.job, asked.ask);
+        if let (Some((nodes, until_ms)), None) = (survey.held, spared) {
             return Reason::HeldNodes { nodes, until_ms };
         }
         let Some(shortage) = shortage(&asked.size(), &node.free) else {
@@ -339,7 +348,7 @@ impl View<'_> {
             node: node.facts.node,
             held: self.held_for(asked.job.facts.job),
             labelled: survey.labelled,
-            spared: self.answers.spared(asked.job, asked.ask),
+            spared,
         }
     }
 

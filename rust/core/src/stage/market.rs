@@ -5,6 +5,7 @@
 use crate::model::change::{Stale, World};
 use crate::model::job::Job;
 use crate::model::share_tree::ShareNode;
+use crate::model::wait::Reason;
 use crate::words::credits::Spending;
 use crate::words::ids::Millis;
 use crate::words::keys::{Pass, Reclaimed, ShareNodeId};
@@ -26,6 +27,9 @@ pub trait Market {
 
     /// Returns the spending of a job that has an authority, and why it may spend no more.
     fn spending(&self, job: &Job, now: Millis) -> Option<Spending>;
+
+    /// Why nobody pays for a job that has an authority: it gets only what is left over.
+    fn unpaid(&self, job: &Job, now: Millis) -> Option<Reason>;
 
     /// How many slots of a pool a leaf pays for.
     fn quota(&self, leaf: ShareNodeId, pool: usize) -> Option<u32>;

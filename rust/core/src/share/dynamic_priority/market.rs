@@ -5,6 +5,7 @@ use super::{DynamicPriority, reclaim};
 use crate::model::change::{Stale, World};
 use crate::model::job::Job;
 use crate::model::share_tree::ShareNode;
+use crate::model::wait::Reason;
 use crate::stage::market::Market;
 use crate::words::credits::Spending;
 use crate::words::ids::Millis;
@@ -46,6 +47,10 @@ impl Market for DynamicPriority {
 
     fn spending(&self, job: &Job, now: Millis) -> Option<Spending> {
         self.spent(job, now)
+    }
+
+    fn unpaid(&self, job: &Job, now: Millis) -> Option<Reason> {
+        self.unpaid_reason(job, now)
     }
 
     fn quota(&self, leaf: ShareNodeId, pool: usize) -> Option<u32> {

@@ -325,7 +325,7 @@ fn masters_in_a_line() -> Vec<Cause> {
 }
 
 fn tasks() -> Vec<Cause> {
-    let deficit: &[&[&str]] = &[&["fair", "fair-original"]];
+    let deficit: &[&[&str]] = &[&["fair-original"]];
     vec![
         Cause {
             name: "tasks of one job",

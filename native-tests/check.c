@@ -257,6 +257,7 @@ void put_everything(frame *f) {
   put_heartbeat(f, 3, 4096, 4);
   heddle_node_room room = {.header = {HEDDLE_NODE_ROOM, sizeof room, 3}, .free = {2048, 2}};
   frame_put(f, &room, sizeof room);
+  put_plain(f, HEDDLE_NODE_SILENT, 3);
   put_plain(f, HEDDLE_OFFER, 2);
   put_plain(f, HEDDLE_TICK, 0);
   put_plain(f, HEDDLE_JOB_REMOVED, 2);

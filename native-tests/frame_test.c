@@ -95,7 +95,7 @@ static void wrong_record_sizes_are_refused(void) {
       CHECK(result == HEDDLE_BAD_FRAME, "kind %u with size %u: %" PRId64, record.kind, sizes[s],
             result);
     }
-    const uint16_t kinds[] = {0, HEDDLE_OFFER + 1, UINT16_MAX};
+    const uint16_t kinds[] = {0, HEDDLE_NODE_SILENT + 1, UINT16_MAX};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
       frame wrong = whole;
       set_u16(wrong.bytes + offset, kinds[k]);

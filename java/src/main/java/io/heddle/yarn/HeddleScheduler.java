@@ -419,7 +419,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (node == null || node.faults().aside() != null) {
       return;
     }
-    offers.reported(node, Time.monotonicNow());
+    offers.reported(node, EngineClock.nowMs());
     boolean schedulable = NodeEvents.schedulable(rmNode);
     if (schedulable != node.sentSchedulable()) {
       books.nodeChanged(node, schedulable);

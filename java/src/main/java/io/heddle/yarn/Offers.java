@@ -210,7 +210,7 @@ final class Offers {
   }
 
   private void tellSilent() {
-    for (HeddleNode node : reports.late(Time.monotonicNow())) {
+    for (HeddleNode node : reports.late(EngineClock.nowMs())) {
       // As in tellRooms: its number may be another's.
       if (books.node(node.getNodeID()) == node) {
         books.nodeSilent(node);

@@ -172,7 +172,8 @@ public class ExplainTest {
     }
     try (TestCluster cluster = new TestCluster()) {
       RMApp app = cluster.submit("alice", null);
-      await(cluster, app, "waits: no node is up"::equals);
+      await(cluster, app,
+          "waits: no node is up; a node of 1024 MB and 1 vcores would do"::equals);
     }
   }
 }

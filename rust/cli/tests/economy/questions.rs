@@ -276,7 +276,7 @@ fn a_policy_without_accounts_is_served_as_well() {
     let site = Site::pools();
     let said = site.said("root", &["top", "--once"]);
     let head = said.lines().next().expect("a head");
-    assert!(head.contains("policy fair/deficit/delay"), "{head}");
+    assert!(head.contains("policy fair/by-queue/delay"), "{head}");
     // 12 GB in equal parts.
     let share = "1 6144 MB, 6 vcores 6144 MB, 6 vcores 5";
     for text in [&said, &site.said("root", &["infos"])] {

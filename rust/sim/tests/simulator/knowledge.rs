@@ -202,7 +202,7 @@ fn decisions_differ_where_facts_do() {
         ("hfsp", Source::Profile),
         ("shufflewatcher", Source::Traffic),
         ("fair", Source::Lengths),
-        ("fair", Source::NodeLoad),
+        ("fifo", Source::NodeLoad),
     ] {
         let one = digest(policy, Knowledge::Live(vec![source]));
         assert_ne!(one, digest(policy, live()), "{policy}: {source}");

@@ -288,7 +288,8 @@ fn the_same_configuration_gives_the_same() {
         for (kind, slack) in [("start", 0.3), ("end", 0.1)] {
             let [live, shadow] = ["live_mean_ms", "shadow_mean_ms"]
                 .map(|key| report["ended"][kind][key].as_f64().unwrap());
-            let close = (live - shadow).abs() < live * slack;
+            // Jobs start within seconds here: one that waits for the next report counts much.
+            let close = (live - shadow).abs() < (live * slack).max(1_000.0);
             assert!(close, "{policy}, {kind}: {report:#}");
         }
         assert_eq!(ended(&report), 12, "{policy}");
@@ -315,8 +316,11 @@ fn a_small_job_would_start_earlier_under_another_order() {
     let [live, shadow] = world.times(small, "start_ms");
     assert!(shadow + 10_000 < live, "{live} {shadow}");
     let [live, shadow] = world.times(big, "end_ms");
-    // Its last tasks wait for three short ones at most.
-    assert!((live..=live + 15_000).contains(&shadow), "{live} {shadow}");
+    // Its last tasks wait for three short ones at most; nodes report at other moments.
+    assert!(
+        (live - 1_000..=live + 15_000).contains(&shadow),
+        "{live} {shadow}"
+    );
     let report = world.report();
     assert_eq!(report["ended"]["start"]["earlier"], 1, "{report:#}");
     assert_eq!(report["grants"][0], report["grants"][1], "{report:#}");

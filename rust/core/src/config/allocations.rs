@@ -33,6 +33,9 @@ const NAME_BYTES_MAX: usize = 255;
 /// Further warnings are only counted.
 const WARNINGS_MAX: usize = 20;
 
+/// The order that itself limits the jobs of users.
+const DEFICIT: &str = "deficit";
+
 /// The file's values for one pool; `None` where it has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
@@ -112,12 +115,21 @@ impl Allocations {
             queue.weight = pool.weight.unwrap_or(queue.weight);
         }
         config.pool_max_jobs = self.pool_max_jobs;
-        config.user_max_jobs = self.user_max_jobs;
         let limited = self.users.iter().filter_map(|user| {
             let number = users.get(&user.name)?;
             Some((*number, user.max_running_jobs?))
         });
-        config.user_limits = limited.collect();
+        if config.composition.order == DEFICIT {
+            // As in the original: their ApplicationMasters run, and get no tasks (FS-8).
+            config.user_max_jobs = self.user_max_jobs;
+            config.user_limits = limited.collect();
+            return;
+        }
+        config.users.max_running_jobs = self.user_max_jobs.or(config.users.max_running_jobs);
+        for (user, max) in limited {
+            let own = config.users.each.entry(user).or_default();
+            own.max_running_jobs = Some(max);
+        }
     }
 }
 

@@ -102,6 +102,15 @@ pub struct OneUser {
     pub weight: f32,
 }
 
+impl Default for OneUser {
+    fn default() -> OneUser {
+        OneUser {
+            max_running_jobs: None,
+            weight: 1.0,
+        }
+    }
+}
+
 impl Users {
     /// How many jobs of the user may run at once.
     pub fn max_running_jobs(&self, user: UserId) -> Option<u32> {

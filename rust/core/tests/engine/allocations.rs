@@ -312,3 +312,29 @@ fn the_files_in_the_documents_can_be_used() {
     assert_eq!(minimums(&plain), expected);
     assert_eq!((xml.user_max_jobs, xml.pool_max_jobs), (Some(3), Some(20)));
 }
+
+/// Under other orders than that of deficits, a user's further jobs wait as with `users`.
+#[test]
+fn users_of_the_file_are_limited_under_every_order() {
+    for policy in ["fair", "fifo", "hfsp"] {
+        let config = json!({"policy": policy, "heartbeat_fill": 1.0});
+        let mut host = Host::new(config.clone());
+        host.node(0, 1 << 20, 1 << 10);
+        let text = "<allocations><userMaxJobsDefault>1</userMaxJobsDefault>\
+                    <user name='alice'><maxRunningJobs>2</maxRunningJobs></user></allocations>";
+        reload(&mut host, config, text);
+        let queue = host.queue("u", None);
+        for (job, user) in [(1, 7), (2, 7), (3, 7), (4, 8), (5, 8)] {
+            submit(&mut host, job, queue, user, 1);
+        }
+        let mut served: Vec<u32> = host.beat(0).iter().map(|grant| grant.job).collect();
+        served.sort_unstable();
+        assert_eq!(served, [1, 2, 4], "{policy}");
+        // The file is taken away.
+        let bare = json!({"policy": policy, "heartbeat_fill": 1.0});
+        reload(&mut host, bare, "<allocations/>");
+        let mut served: Vec<u32> = host.beat(0).iter().map(|grant| grant.job).collect();
+        served.sort_unstable();
+        assert_eq!(served, [3, 5], "{policy}");
+    }
+}

@@ -297,8 +297,8 @@ public class AllocationsTest {
   public void usersAreLimitedByNameAlsoInAnEngineThatIsMadeAnew() throws Exception {
     write("<allocations><userMaxJobsDefault>1</userMaxJobsDefault>"
         + "<user name='alice'><maxRunningJobs>2</maxRunningJobs></user></allocations>", T0);
-    String faults = ", \"testing\": {\"faults\": true}";
-    Configuration conf = TestCluster.conf(heddleJson(faults));
+    String rest = ", \"testing\": {\"faults\": true}, \"policy\": {\"order\": \"deficit\"}";
+    Configuration conf = TestCluster.conf(heddleJson(rest));
     try (TestCluster cluster = cluster(conf).expectFaults()) {
       MockNM node = cluster.node("a1", 64 * GB);
       List<MockAM> masters = new ArrayList<>();

@@ -111,6 +111,7 @@ fn nothing_is_allocated_by_a_file_that_says_so_and_not_by_an_empty_one() {
 #[test]
 fn the_file_goes_before_heddle_json_value_by_value() {
     let heddle_json = json!({
+        "policy": {"order": "deficit"},
         "queues": [
             {"path": "root.ads", "weight": 9.0, "min_maps": 1, "max_tasks_per_job": 8},
             {"path": "root.web.search", "weight": 3.0, "min_reduces": 4, "max_running_jobs": 2},

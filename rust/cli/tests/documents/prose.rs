@@ -44,7 +44,7 @@ fn the_first_two_pages_stay_short() {
 /// Sample output comes from a recorded run.
 #[test]
 fn the_readme_shows_what_the_demo_printed() {
-    let recorded = document("integration/demo-results/demo-2026-11-22.txt").text;
+    let recorded = document("integration/demo-results/demo-2026-11-29.txt").text;
     let shown = document("README.md").blocks("text");
     let table = shown.iter().find(|block| block.contains("under fifo"));
     let table = table.expect("the README shows the end of a demo");

@@ -7,8 +7,8 @@
 use crate::config::Compare;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::model::wait::{PendingAsk, Reason, Remedy};
-use crate::stage::behind::{Passed, behind, guaranteed_by_weight, heavier};
+use crate::model::wait::{PendingAsk, Remedy};
+use crate::stage::behind::{Passed, guaranteed_by_weight, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::division;
@@ -58,19 +58,12 @@ impl Share for Capacity {
         division::entitle(tree, capacity);
     }
 
-    fn explain(
-        &self,
-        _asked: &PendingAsk<'_>,
-        passed: &Passed,
-        world: &World<'_>,
-    ) -> Option<Reason> {
-        behind(passed, world, |node| {
-            self.0.compared(node, &world.cluster.capacity)
-        })
+    fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
+        self.0.compared(node, capacity)
     }
 
     fn remedies(&self, asked: &PendingAsk<'_>, passed: &Passed, world: &World<'_>) -> Vec<Remedy> {
-        let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
+        let compared = |node: &ShareNode| self.compared(node, &world.cluster.capacity);
         heavier((asked, passed), (world, self), compared, |_, child, i| {
             guaranteed_by_weight(world.tree, child, i)
         })

@@ -7,9 +7,9 @@
 
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::model::wait::{PendingAsk, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Remedy};
 use crate::model::waterfill::{Claim, waterfill_exact};
-use crate::stage::behind::{Passed, behind, heavier};
+use crate::stage::behind::{Passed, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::share::{Share, ShareEntry};
@@ -61,19 +61,13 @@ impl Share for Drf {
         }
     }
 
-    fn explain(
-        &self,
-        _asked: &PendingAsk<'_>,
-        passed: &Passed,
-        world: &World<'_>,
-    ) -> Option<Reason> {
-        let capacity = &world.cluster.capacity;
-        behind(passed, world, |node| DOMINANT.compared(node, capacity))
+    fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
+        DOMINANT.compared(node, capacity)
     }
 
     fn remedies(&self, asked: &PendingAsk<'_>, passed: &Passed, world: &World<'_>) -> Vec<Remedy> {
         let capacity = &world.cluster.capacity;
-        let compared = |node: &ShareNode| DOMINANT.compared(node, capacity);
+        let compared = |node: &ShareNode| self.compared(node, capacity);
         heavier(
             (asked, passed),
             (world, self),

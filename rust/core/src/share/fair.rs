@@ -7,9 +7,9 @@
 use crate::config::Compare;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::model::wait::{PendingAsk, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Remedy};
 use crate::model::waterfill::waterfill;
-use crate::stage::behind::{Passed, behind, guaranteed_by_weight, heavier};
+use crate::stage::behind::{Passed, guaranteed_by_weight, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::division::{self, claims, wanted};
@@ -25,8 +25,8 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
               or dominant resource",
     preset: Some(Preset {
         name: "fair",
-        summary: "queues share by weights, minimums and maximums; inside each the order that it \
-                  sets, the job with the least memory first unless it does; tasks wait a little \
+        summary: "queues share by weights, minimums and maximums; inside a queue the job with the \
+                  least memory goes first, unless it sets another order; tasks wait a little \
                   for their data (the default)",
         stages: ["fair", "by-queue", "delay"],
         workload: "users",
@@ -67,19 +67,12 @@ impl Share for Fair {
         division::entitle(tree, capacity);
     }
 
-    fn explain(
-        &self,
-        _asked: &PendingAsk<'_>,
-        passed: &Passed,
-        world: &World<'_>,
-    ) -> Option<Reason> {
-        behind(passed, world, |node| {
-            self.0.compared(node, &world.cluster.capacity)
-        })
+    fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
+        self.0.compared(node, capacity)
     }
 
     fn remedies(&self, asked: &PendingAsk<'_>, passed: &Passed, world: &World<'_>) -> Vec<Remedy> {
-        let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
+        let compared = |node: &ShareNode| self.compared(node, &world.cluster.capacity);
         heavier(
             (asked, passed),
             (world, self),

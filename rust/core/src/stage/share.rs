@@ -9,7 +9,7 @@ use super::entry::Entry;
 use super::market::Market;
 use crate::config::Compare;
 use crate::model::change::World;
-use crate::model::share_tree::{Keys, ShareTree};
+use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::words::keys::Layout;
 use crate::words::resource::Resource;
@@ -22,6 +22,11 @@ pub trait Share: Keys + Stage + Send {
     /// How queues compare if the queue above them says this. None: as the share always does.
     fn compare(&self, _said: Option<Compare>) -> Option<Compare> {
         None
+    }
+
+    /// The resource type that a queue is compared by: memory, unless the share says otherwise.
+    fn compared(&self, _node: &ShareNode, _capacity: &Resource) -> usize {
+        0
     }
 
     /// Computes every node's entitlement from their demands: fills `fair_share` and `active_share`.
@@ -45,7 +50,9 @@ pub trait Share: Keys + Stage + Send {
         passed: &Passed,
         world: &World<'_>,
     ) -> Option<Reason> {
-        behind(passed, world, |_| 0)
+        behind(passed, world, |node| {
+            self.compared(node, &world.cluster.capacity)
+        })
     }
 
     /// Changes that would remove the reason that `explain` gave.

@@ -1,5 +1,5 @@
-//! What offers may grant before nodes report. Jobs that arrive together would else get what the
-//! first of them leaves.
+//! Limits of grants before nodes report. Without them the first of several jobs that arrive
+//! together would get the whole cluster.
 
 use super::Engine;
 use super::search::Pick;
@@ -9,14 +9,14 @@ use crate::words::ids::{Millis, PartitionId};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// How long a job may have others beside it that have not asked yet.
+/// Age below which a job counts as young: others that arrived with it may not have asked yet.
 pub(super) const YOUNG_MS: Millis = 1_000;
 
 /// The part of its share that a young job gets at once.
 const YOUNG_PART: i64 = 4;
 
-/// What any job gets at once within its leaf's active share: one container, and so many as far as
-/// they are a small part of the cluster. Small jobs must not wait.
+/// Minimum limit of a job's grants at once, within its leaf's active share: one container, or eight
+/// as far as these are a sixteenth of the cluster. Small jobs must not wait.
 const SMALL: i64 = 8;
 const SMALL_PART: i64 = 16;
 
@@ -95,7 +95,7 @@ impl Engine {
     }
 }
 
-/// What a leaf would have if all queues were active.
+/// A leaf's share if all queues were active.
 fn steady_share(tree: &ShareTree, leaf: ShareNodeId) -> Resource {
     let path: Vec<ShareNodeId> = tree.path_up(leaf).collect();
     let root = tree.node(ShareNodeId::ROOT);

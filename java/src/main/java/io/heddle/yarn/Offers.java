@@ -169,7 +169,7 @@ final class Offers {
         dirty.writeTo(engine.out());
         tellRooms();
         engine.out().offer(attempt.job().id());
-        // What a node must not have goes to another one.
+        // Retries on other nodes after a refused one.
         if (!engine.step() || !engine.more() && commit.refusedNodes() == refused) {
           break;
         }

@@ -13,9 +13,9 @@ import java.util.Set;
  * <p>Guarded by the scheduler's write lock.
  */
 final class ReportClock {
-  /** A report is late after so many intervals of its node. */
+  /** Number of its own intervals after which a node's report is late. */
   static final int INTERVALS = 3;
-  /** No report is late before: threads may wait for a collection of garbage. */
+  /** Minimum delay of a late report: a garbage collection may delay one. */
   static final int LATE_MS = 5_000;
   /** Largest number of nodes that are looked at at once. */
   private static final int LOOKED_AT_MAX = 256;

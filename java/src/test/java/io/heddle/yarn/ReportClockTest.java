@@ -16,7 +16,7 @@ public class ReportClockTest {
         Collections.emptySet());
   }
 
-  /** Lets a node report so many times, and returns when it did last. */
+  /** Reports several times for a node; returns the time of the last report. */
   private long reports(HeddleNode node, int times, long intervalMs) {
     for (int i = 1; i <= times; i++) {
       clock.reported(node, i * intervalMs);

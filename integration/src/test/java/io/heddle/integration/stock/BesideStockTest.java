@@ -24,8 +24,8 @@ import org.junit.rules.TemporaryFolder;
 
 /**
  * Small clusters without any configuration: Heddle beside the stock Fair and Capacity Schedulers,
- * with the same events. In no case is Heddle behind the better of the two by more than a tenth and
- * the length of a task, but for a few that are named.
+ * with the same events. Heddle stays within a tenth and one task's length of the better of the two,
+ * except in the cases of {@link #CROWDED}.
  *
  * <p>{@code HEDDLE_SEEDS} says which cases, {@code HEDDLE_ALSO} which compositions are played as
  * well ({@code deficit,by_queue}), {@code HEDDLE_RESULTS} the folder of a file with all figures.

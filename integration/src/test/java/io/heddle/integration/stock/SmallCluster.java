@@ -1,6 +1,6 @@
 /*
  * A small cluster with its defaults and what is submitted to it: 1 to 12 nodes of 4 to 64 GB, 1 to
- * 8 users that nobody configured, and jobs such as MapReduce's. A round is a report of every node.
+ * 8 users without any configuration, and MapReduce-like jobs. In a round every node reports once.
  *
  * Nodes have a virtual core for each GB, and containers one core: the Capacity Scheduler's default
  * calculator counts memory alone, the others vcores too, and this compares what both count.

@@ -11,17 +11,19 @@
 
 mod classes;
 mod holds;
+mod line;
 mod places;
 mod shapes;
 mod skips;
 
-pub(crate) use classes::ClassIndex;
+use classes::{Class, ClassIndex};
 pub(crate) use holds::Reservation;
-pub(crate) use places::PlaceIndex;
+pub(crate) use line::{Asks, Line, Spot};
+pub(crate) use places::{PlaceIndex, PlaceLine};
 pub(crate) use shapes::{FitList, ShapeMask, ShapeSize, Shapes};
 pub(crate) use skips::{Skip, Skips};
 
-use crate::model::job::{Ask, Job};
+use crate::model::job::{Ask, Job, Standing};
 use crate::model::share_tree::ShareTree;
 use crate::words::ids::{AskId, JobId};
 use crate::words::keys::{OrderKey, ShapeId, ShareNodeId};
@@ -43,8 +45,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The ask's key in the indexes. Changes only while the ask is out of its leaf and classes;
-    /// the engine's `relist` then moves it in its places.
+    /// The ask's key in the indexes.
     pub(crate) fn new(job: &Job, ask: &Ask) -> Entry {
         Entry {
             window: job.window,
@@ -55,25 +56,85 @@ impl Entry {
         }
     }
 
-    pub(crate) const FIRST: Entry = Entry {
-        window: 0,
-        order: OrderKey::FIRST,
-        job: JobId(0),
-        priority: i32::MIN,
-        ask: AskId(0),
-    };
+    /// Where the ask's job stands.
+    pub(crate) fn spot(&self) -> Spot {
+        let Entry {
+            window, order, job, ..
+        } = *self;
+        Spot { window, order, job }
+    }
+
+    /// Which of the job's asks it is.
+    fn inside(&self) -> (i32, AskId) {
+        (self.priority, self.ask)
+    }
 }
 
-/// Asks by shape, each set in order of service.
-type Sets = BTreeMap<ShapeId, BTreeSet<Entry>>;
+/// Asks by shape, in order of service.
+pub(crate) type Lines = BTreeMap<ShapeId, Line>;
 
-/// The asks of one leaf of the tree of shares, by shape, each set in order of service.
+/// The asks of one leaf of the tree of shares, by shape, in order of service.
 #[derive(Debug, Default)]
 pub(crate) struct Leaf {
     /// Asks that any node with room may serve.
-    pub open: Sets,
+    pub open: Lines,
     /// Asks that insist on their hosts or racks for a bounded time, or on their hosts alone.
-    pub locked: Sets,
+    pub locked: Lines,
+    /// Asks that never leave the places that they name. Listed for the order of their jobs.
+    pub strict: Lines,
+}
+
+/// Which of a leaf's lists an ask stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum List {
+    Open,
+    Locked,
+    Strict,
+}
+
+impl List {
+    /// The list for an ask, if it is in the backlog.
+    pub(crate) fn of(ask: &Ask) -> Option<List> {
+        match ask.standing {
+            Standing::Out => None,
+            Standing::Open => Some(List::Open),
+            _ if ask.waits() => Some(List::Locked),
+            _ => Some(List::Strict),
+        }
+    }
+}
+
+impl Leaf {
+    pub(crate) fn list(&self, list: List) -> &Lines {
+        match list {
+            List::Open => &self.open,
+            List::Locked => &self.locked,
+            List::Strict => &self.strict,
+        }
+    }
+
+    fn list_mut(&mut self, list: List) -> &mut Lines {
+        match list {
+            List::Open => &mut self.open,
+            List::Locked => &mut self.locked,
+            List::Strict => &mut self.strict,
+        }
+    }
+}
+
+/// A line in which a job stands by its present key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LineId {
+    Leaf(List, ShapeId),
+    Class(Class),
+}
+
+impl LineId {
+    fn shape(self) -> ShapeId {
+        match self {
+            LineId::Leaf(_, shape) | LineId::Class((_, _, shape)) => shape,
+        }
+    }
 }
 
 /// All pending asks.
@@ -88,6 +149,8 @@ pub(crate) struct Backlog {
     /// When locked asks were passed over.
     pub skips: Skips,
     leaves: Vec<Leaf>,
+    /// The lines of its leaf, and the classes, in which a job has asks.
+    lines: BTreeMap<JobId, BTreeSet<LineId>>,
     open_masks: Vec<ShapeMask>,
     locked_masks: Vec<ShapeMask>,
 }
@@ -110,6 +173,7 @@ impl Backlog {
         self.places.clear();
         self.classes = ClassIndex::default();
         self.leaves.fill_with(Leaf::default);
+        self.lines.clear();
         for masks in [&mut self.open_masks, &mut self.locked_masks] {
             masks.iter_mut().for_each(ShapeMask::clear);
         }
@@ -130,56 +194,106 @@ impl Backlog {
         self.locked_masks[at.index()].mask()
     }
 
-    /// Adds an open (or, if not `open`, locked) ask.
+    /// Adds an ask to a list of its leaf.
     pub(crate) fn insert(
         &mut self,
         tree: &ShareTree,
-        leaf: ShareNodeId,
+        (leaf, list): (ShareNodeId, List),
         shape: ShapeId,
         entry: Entry,
-        open: bool,
     ) {
-        let (sets, masks) = self.parts(leaf, open);
-        let set = sets.entry(shape).or_default();
-        if set.is_empty() {
+        let line = self.leaves[leaf.index()].list_mut(list);
+        let line = line.entry(shape).or_default();
+        let was_empty = line.is_empty();
+        let (added, first) = line.insert(entry.spot(), entry.inside());
+        debug_assert!(added, "an ask stands in one place at a time");
+        if let Some(masks) = self.masks(list).filter(|_| was_empty) {
             for at in tree.path_up(leaf) {
                 masks[at.index()].add(shape);
             }
         }
-        let added = set.insert(entry);
-        debug_assert!(added, "an ask stands in one place at a time");
+        if first {
+            self.join(entry.job, LineId::Leaf(list, shape));
+        }
     }
 
     /// Removes what `insert` added.
     pub(crate) fn remove(
         &mut self,
         tree: &ShareTree,
-        leaf: ShareNodeId,
+        (leaf, list): (ShareNodeId, List),
         shape: ShapeId,
         entry: Entry,
-        open: bool,
     ) {
-        let (sets, masks) = self.parts(leaf, open);
-        let Some(set) = sets.get_mut(&shape) else {
+        let lines = self.leaves[leaf.index()].list_mut(list);
+        let Some(line) = lines.get_mut(&shape) else {
             debug_assert!(false, "only what was inserted is removed");
             return;
         };
-        let removed = set.remove(&entry);
+        let (removed, last) = line.remove(entry.job, entry.inside());
         debug_assert!(removed, "only what was inserted is removed");
-        if set.is_empty() {
-            sets.remove(&shape);
+        let is_empty = line.is_empty();
+        if is_empty {
+            lines.remove(&shape);
+        }
+        if let Some(masks) = self.masks(list).filter(|_| is_empty) {
             for at in tree.path_up(leaf) {
                 masks[at.index()].remove(shape);
             }
         }
+        if last {
+            self.part(entry.job, LineId::Leaf(list, shape));
+        }
     }
 
-    fn parts(&mut self, leaf: ShareNodeId, open: bool) -> (&mut Sets, &mut [ShapeMask]) {
-        let leaf = &mut self.leaves[leaf.index()];
-        if open {
-            (&mut leaf.open, &mut self.open_masks)
-        } else {
-            (&mut leaf.locked, &mut self.locked_masks)
+    /// Adds an open or strict ask to a class.
+    pub(crate) fn insert_class(&mut self, class: Class, entry: Entry) {
+        if self.classes.insert(class, entry.spot(), entry.inside()) {
+            self.join(entry.job, LineId::Class(class));
+        }
+    }
+
+    /// Takes an ask from a class.
+    pub(crate) fn remove_class(&mut self, class: Class, entry: Entry) {
+        if self.classes.remove(class, entry.job, entry.inside()) {
+            self.part(entry.job, LineId::Class(class));
+        }
+    }
+
+    /// Moves a job to its present keys in its leaf and its classes, which are as before.
+    pub(crate) fn rekey(&mut self, job: &Job) {
+        for line in self.lines.get(&job.facts.job).into_iter().flatten() {
+            let spot = Spot::of(job, self.shapes.get(line.shape()).size.kind);
+            match *line {
+                LineId::Leaf(list, shape) => {
+                    let lines = self.leaves[job.leaf.index()].list_mut(list);
+                    let line = lines.get_mut(&shape).expect("the job has asks in it");
+                    line.move_to(spot);
+                }
+                LineId::Class(class) => self.classes.move_to(class, spot),
+            }
+        }
+    }
+
+    fn join(&mut self, job: JobId, line: LineId) {
+        self.lines.entry(job).or_default().insert(line);
+    }
+
+    fn part(&mut self, job: JobId, line: LineId) {
+        if let Some(lines) = self.lines.get_mut(&job)
+            && lines.remove(&line)
+            && lines.is_empty()
+        {
+            self.lines.remove(&job);
+        }
+    }
+
+    /// The masks of a list; none for asks that only their places find.
+    fn masks(&mut self, list: List) -> Option<&mut [ShapeMask]> {
+        match list {
+            List::Open => Some(&mut self.open_masks),
+            List::Locked => Some(&mut self.locked_masks),
+            List::Strict => None,
         }
     }
 }

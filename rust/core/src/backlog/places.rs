@@ -1,20 +1,26 @@
 //! Asks by the hosts and racks that they name, so that a node finds those that want it.
+//!
+//! A large job names thousands of places, and under some orders each of its containers changes its
+//! key. It then would move in all of them at each grant. Such jobs stand unsorted at the front of a
+//! place's line; the search compares their keys (`engine/search.rs`).
 
-use super::Entry;
+use super::line::{Line, Spot};
 use crate::model::share_tree::ShareTree;
-use crate::words::ids::PlaceId;
+use crate::words::ids::{AskId, JobId, PlaceId};
 use crate::words::keys::{ShapeId, ShareNodeId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The asks that name one host or rack.
 #[derive(Debug, Default)]
 struct Place {
-    /// In order of service. Split by leaf and shape to keep each set small: most changes happen
-    /// here.
-    asks: BTreeMap<(ShareNodeId, ShapeId), BTreeSet<Entry>>,
+    /// Split by leaf and shape to keep each line short: most changes happen here.
+    lines: BTreeMap<(ShareNodeId, ShapeId), Line>,
     /// How many of them are at or below a node of the tree of shares.
     below: BTreeMap<ShareNodeId, u32>,
 }
+
+/// A line of a place: the place, the leaf, and the shape.
+pub(crate) type PlaceLine = (PlaceId, ShareNodeId, ShapeId);
 
 /// Asks by place.
 #[derive(Debug, Default)]
@@ -23,20 +29,21 @@ pub(crate) struct PlaceIndex {
 }
 
 impl PlaceIndex {
-    /// Adds an ask to a place.
+    /// Adds an ask to a place, where its job stands.
     pub(crate) fn insert(
         &mut self,
         tree: &ShareTree,
-        place: PlaceId,
-        leaf: ShareNodeId,
-        shape: ShapeId,
-        entry: Entry,
+        (place, leaf, shape): PlaceLine,
+        spot: Spot,
+        ask: (i32, AskId),
     ) {
         if self.places.len() <= place.index() {
             self.places.resize_with(place.index() + 1, Place::default);
         }
         let place = &mut self.places[place.index()];
-        if place.asks.entry((leaf, shape)).or_default().insert(entry) {
+        let line = place.lines.entry((leaf, shape)).or_default();
+        let (added, _) = line.insert(spot, ask);
+        if added {
             for at in tree.path_up(leaf) {
                 *place.below.entry(at).or_insert(0) += 1;
             }
@@ -47,21 +54,21 @@ impl PlaceIndex {
     pub(crate) fn remove(
         &mut self,
         tree: &ShareTree,
-        place: PlaceId,
-        leaf: ShareNodeId,
-        shape: ShapeId,
-        entry: Entry,
+        (place, leaf, shape): PlaceLine,
+        job: JobId,
+        ask: (i32, AskId),
     ) {
         let Some(place) = self.places.get_mut(place.index()) else {
             return;
         };
-        let Some(asks) = place.asks.get_mut(&(leaf, shape)) else {
+        let Some(line) = place.lines.get_mut(&(leaf, shape)) else {
             return;
         };
-        if asks.remove(&entry) {
-            if asks.is_empty() {
-                place.asks.remove(&(leaf, shape));
-            }
+        let (removed, _) = line.remove(job, ask);
+        if line.is_empty() {
+            place.lines.remove(&(leaf, shape));
+        }
+        if removed {
             for at in tree.path_up(leaf) {
                 if let Some(count) = place.below.get_mut(&at) {
                     *count -= 1;
@@ -78,20 +85,11 @@ impl PlaceIndex {
         self.places.fill_with(Place::default);
     }
 
-    /// Moves an ask of a place in the order of service, if it is there.
-    pub(crate) fn rekey(
-        &mut self,
-        place: PlaceId,
-        (leaf, shape): (ShareNodeId, ShapeId),
-        before: Entry,
-        after: Entry,
-    ) {
+    /// Moves a job in a line, if it is there.
+    pub(crate) fn move_to(&mut self, (place, leaf, shape): PlaceLine, spot: Spot) {
         let place = self.places.get_mut(place.index());
-        let asks = place.and_then(|place| place.asks.get_mut(&(leaf, shape)));
-        if let Some(asks) = asks
-            && asks.remove(&before)
-        {
-            asks.insert(after);
+        if let Some(line) = place.and_then(|place| place.lines.get_mut(&(leaf, shape))) {
+            line.move_to(spot);
         }
     }
 
@@ -102,25 +100,17 @@ impl PlaceIndex {
             .is_some_and(|place| place.below.contains_key(&at))
     }
 
-    /// The asks of one leaf and shape that name the place, in order of service.
-    pub(crate) fn asks(
-        &self,
-        place: PlaceId,
-        leaf: ShareNodeId,
-        shape: ShapeId,
-    ) -> impl Iterator<Item = &Entry> {
+    /// The asks of one leaf and shape that name the place.
+    pub(crate) fn line(&self, (place, leaf, shape): PlaceLine) -> Option<&Line> {
         let place = self.places.get(place.index());
-        let asks = place.and_then(|place| place.asks.get(&(leaf, shape)));
-        asks.into_iter().flatten()
+        place.and_then(|place| place.lines.get(&(leaf, shape)))
     }
 
-    /// Every indexed (place, leaf, shape, entry); for the invariants.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (PlaceId, ShareNodeId, ShapeId, Entry)> {
+    /// Every line; for the invariants.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (PlaceLine, &Line)> {
         self.places.iter().enumerate().flat_map(|(i, place)| {
-            place.asks.iter().flat_map(move |((leaf, shape), asks)| {
-                let place = PlaceId(i as u32);
-                asks.iter().map(move |entry| (place, *leaf, *shape, *entry))
-            })
+            let lines = place.lines.iter();
+            lines.map(move |((leaf, shape), line)| ((PlaceId(i as u32), *leaf, *shape), line))
         })
     }
 }

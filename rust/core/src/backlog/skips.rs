@@ -155,15 +155,18 @@ impl Skips {
 mod tests {
     use super::*;
     use crate::words::ids::{AskId, JobId};
+    use crate::words::keys::OrderKey;
 
     const ROOT: ShareNodeId = ShareNodeId::ROOT;
     const SHAPE: ShapeId = ShapeId(0);
 
     fn skip(at_ms: Millis, before: Option<u32>, node: u32) -> Skip {
         let entry = |job| Entry {
+            window: 0,
+            order: OrderKey::FIRST,
             job: JobId(job),
+            priority: 0,
             ask: AskId(0),
-            ..Entry::FIRST
         };
         Skip {
             at_ms,

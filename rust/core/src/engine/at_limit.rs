@@ -10,7 +10,6 @@
 
 use super::Engine;
 use super::search::Pick;
-use crate::backlog::Entry;
 use crate::model::share_tree::{Kept, ShareTree};
 use crate::words::ids::{Millis, PartitionId, QueueId};
 use crate::words::keys::{ShapeId, ShareNodeId};
@@ -183,11 +182,8 @@ impl Engine {
         *left = left.saturating_sub(1);
         let open = self.backlog.leaf(at).open.iter();
         let open = open.filter(|(shape, _)| self.may_come(label, at, **shape));
-        let first = |(shape, asks)| -> Option<(Entry, ShapeId)> {
-            let (shape, asks): (&ShapeId, &std::collections::BTreeSet<Entry>) = (shape, asks);
-            Some((*asks.first()?, *shape))
-        };
-        let (_, shape) = open.filter_map(first).min()?;
+        let first = open.filter_map(|(shape, asks)| Some((asks.first()?, *shape)));
+        let (_, shape) = first.min()?;
         Some(Kept {
             leaf: at,
             shape,

@@ -2,7 +2,7 @@
 //! locality. Everything that changes whether or where an ask can be found goes through here.
 
 use super::Engine;
-use crate::backlog::{Backlog, Entry};
+use crate::backlog::{Backlog, Entry, List, PlaceLine, Spot};
 use crate::model::cluster::Cluster;
 use crate::model::job::{Ask, Job, Row, Standing};
 use crate::model::share_tree::ShareTree;
@@ -83,47 +83,42 @@ impl Engine {
 
     /// Puts an ask into all indexes, or takes it out, according to its standing.
     fn list_everywhere(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
+        self.list_in_lines(job_id, ask_id, added);
+        self.list_in_places(job_id, ask_id, added);
+    }
+
+    /// Puts an ask into its leaf and its classes, or takes it out.
+    pub(super) fn list_in_lines(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
-        let (leaf, shape, entry) = (job.leaf, ask.shape, Entry::new(job, ask));
         list(&mut self.backlog, &self.tree, job, ask, added);
-        for (place, row) in &ask.rows {
-            if !is_indexed(&self.cluster, ask, *place, *row) {
-                continue;
-            }
-            let places = &mut self.backlog.places;
-            if added {
-                places.insert(&self.tree, *place, leaf, shape, entry);
-            } else {
-                places.remove(&self.tree, *place, leaf, shape, entry);
+    }
+
+    /// Moves the asks of a job in all their places to where it stands.
+    pub(super) fn move_in_places(&mut self, job_id: JobId) {
+        let job = self.cluster.job(job_id).expect("the caller found it");
+        for ask in job.asks.iter().flatten() {
+            let spot = Spot::in_places(job, job.kind(ask.facts.priority));
+            for (place, row) in &ask.rows {
+                if is_indexed(&self.cluster, ask, *place, *row) {
+                    let at = (*place, job.leaf, ask.shape);
+                    self.backlog.places.move_to(at, spot);
+                }
             }
         }
     }
 
-    /// Lists an ask under its job's current key. `before` is the previous key, as `unlist` returned
-    /// it.
-    pub(super) fn relist(&mut self, job_id: JobId, ask_id: AskId, before: Entry) {
+    /// Puts an ask into all its places, or takes it out.
+    pub(super) fn list_in_places(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
-        list(&mut self.backlog, &self.tree, job, ask, true);
-        let (at, after) = ((job.leaf, ask.shape), Entry::new(job, ask));
-        if before == after {
-            return;
-        }
+        let (leaf, shape) = (job.leaf, ask.shape);
         for (place, row) in &ask.rows {
             if is_indexed(&self.cluster, ask, *place, *row) {
-                self.backlog.places.rekey(*place, at, before, after);
+                let at = (*place, leaf, shape);
+                list_in_place(&mut self.backlog, &self.tree, at, (job, ask), added);
             }
         }
-    }
-
-    /// Takes an ask out of its leaf and classes and returns its key. Leaves it in its places, of
-    /// which there may be thousands.
-    pub(super) fn unlist(&mut self, job_id: JobId, ask_id: AskId) -> Entry {
-        let job = self.cluster.job(job_id).expect("the caller found it");
-        let ask = job.ask(ask_id).expect("the caller found it");
-        list(&mut self.backlog, &self.tree, job, ask, false);
-        Entry::new(job, ask)
     }
 
     /// Takes an ask out of the backlog: nothing is pending, something holds it back, or its key is
@@ -185,20 +180,13 @@ impl Engine {
         if ask.standing == Standing::Out || ask.level == level {
             return;
         }
-        let (leaf, shape, entry) = (job.leaf, ask.shape, Entry::new(job, ask));
+        let (leaf, shape) = (job.leaf, ask.shape);
         let racks_now = level >= Locality::RackLocal;
         if racks_now != (ask.level >= Locality::RackLocal) {
             for (place, row) in &ask.rows {
-                if row.count == 0 || !row.relax || !self.cluster.is_rack(*place) {
-                    continue;
-                } else if racks_now {
-                    self.backlog
-                        .places
-                        .insert(&self.tree, *place, leaf, shape, entry);
-                } else {
-                    self.backlog
-                        .places
-                        .remove(&self.tree, *place, leaf, shape, entry);
+                if row.count > 0 && row.relax && self.cluster.is_rack(*place) {
+                    let at = (*place, leaf, shape);
+                    list_in_place(&mut self.backlog, &self.tree, at, (job, ask), racks_now);
                 }
             }
         }
@@ -225,15 +213,10 @@ impl Engine {
         let before = ask.rows.get(&place).copied();
         let was = before.is_some_and(|row| is_indexed(&self.cluster, ask, place, row));
         let is = is_indexed(&self.cluster, ask, place, row);
-        let (leaf, shape, entry) = (job.leaf, ask.shape, Entry::new(job, ask));
-        if is && !was {
-            self.backlog
-                .places
-                .insert(&self.tree, place, leaf, shape, entry);
-        } else if was && !is {
-            self.backlog
-                .places
-                .remove(&self.tree, place, leaf, shape, entry);
+        let (leaf, shape) = (job.leaf, ask.shape);
+        if is != was {
+            let at = (place, leaf, shape);
+            list_in_place(&mut self.backlog, &self.tree, at, (job, ask), is);
         }
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         let ask = job.ask_mut(ask_id).expect("it was found above");
@@ -406,21 +389,37 @@ impl Engine {
 /// Puts an ask into its leaf's set for its standing and into its classes, or takes it out.
 fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bool) {
     let entry = Entry::new(job, ask);
-    let open = ask.standing == Standing::Open;
-    if open || ask.waits() {
+    if let Some(list) = List::of(ask) {
         if added {
-            backlog.insert(tree, job.leaf, ask.shape, entry, open);
+            backlog.insert(tree, (job.leaf, list), ask.shape, entry);
         } else {
-            backlog.remove(tree, job.leaf, ask.shape, entry, open);
+            backlog.remove(tree, (job.leaf, list), ask.shape, entry);
         }
     }
     let tags = &job.tags[job.kind(ask.facts.priority) as usize];
     for tag in tags.iter().filter(|_| ask.standing.is_classed()) {
-        let window = (job.leaf, job.window);
+        let class = ((job.leaf, job.window), *tag, ask.shape);
         if added {
-            backlog.classes.insert(window, *tag, ask.shape, entry);
+            backlog.insert_class(class, entry);
         } else {
-            backlog.classes.remove(window, *tag, ask.shape, entry);
+            backlog.remove_class(class, entry);
         }
+    }
+}
+
+/// Puts an ask into a place's line, or takes it out.
+fn list_in_place(
+    backlog: &mut Backlog,
+    tree: &ShareTree,
+    at: PlaceLine,
+    (job, ask): (&Job, &Ask),
+    added: bool,
+) {
+    let inside = (ask.facts.priority, ask.facts.ask);
+    if added {
+        let spot = Spot::in_places(job, job.kind(ask.facts.priority));
+        backlog.places.insert(tree, at, spot, inside);
+    } else {
+        backlog.places.remove(tree, at, job.facts.job, inside);
     }
 }

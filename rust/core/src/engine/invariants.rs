@@ -3,13 +3,13 @@
 
 use super::Engine;
 use super::partitions::may_be_lent;
-use crate::backlog::Entry;
+use crate::backlog::{Entry, List, Spot};
 use crate::model::by_label::ByLabel;
 use crate::model::cluster::{LabelRoom, Node};
 use crate::model::job::{Ask, Container, Standing};
 use crate::model::queue::Queue;
 use crate::model::share_tree::ShareTree;
-use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use crate::words::ids::{JobId, Locality, NodeId, PartitionId, QueueId, UserId};
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
@@ -357,13 +357,12 @@ impl Engine {
 
     /// Every pending ask of a job that may run stands where its level says, and nowhere else.
     fn check_backlog(&self) -> Result<(), String> {
-        type Listed = BTreeSet<(ShareNodeId, ShapeId, Entry, bool)>;
+        type Listed = BTreeSet<(ShareNodeId, ShapeId, Entry, List)>;
         let mut listed = Listed::new();
         for leaf in self.tree.ids() {
-            let sets = self.backlog.leaf(leaf);
-            for (open, sets) in [(true, &sets.open), (false, &sets.locked)] {
-                for (shape, asks) in sets {
-                    listed.extend(asks.iter().map(|entry| (leaf, *shape, *entry, open)));
+            for list in [List::Open, List::Locked, List::Strict] {
+                for (shape, asks) in self.backlog.leaf(leaf).list(list) {
+                    listed.extend(asks.iter().map(|entry| (leaf, *shape, entry, list)));
                 }
             }
         }
@@ -386,10 +385,12 @@ impl Engine {
                 *standing.entry(ask.shape).or_default() += 1;
                 let strict = ask.standing == Standing::Strict;
                 same("strictness", &strict, &!ask.facts.relax)?;
-                if !strict || ask.waits() {
-                    let open = ask.level == Locality::OffSwitch;
-                    expected.insert((job.leaf, ask.shape, Entry::new(job, ask), open));
-                }
+                let list = match (strict, ask.level) {
+                    (false, Locality::OffSwitch) => List::Open,
+                    (true, level) if level > Locality::NodeLocal => List::Strict,
+                    _ => List::Locked,
+                };
+                expected.insert((job.leaf, ask.shape, Entry::new(job, ask), list));
             }
         }
         same("asks in the backlog", &listed, &expected)?;
@@ -403,20 +404,25 @@ impl Engine {
         same("asks by shape", &kept, &standing)
     }
 
-    /// Every host row of a pending ask, and every rack row once it may be used, is indexed.
+    /// Every host row of a pending ask, and every rack row once it may be used, is indexed where
+    /// its job stands.
     fn check_places(&self) -> Result<(), String> {
-        type Listed = BTreeSet<(PlaceId, ShareNodeId, ShapeId, Entry)>;
-        let listed: Listed = self.backlog.places.all().collect();
-        let mut expected = Listed::new();
+        let mut listed = BTreeSet::new();
+        for (at, line) in self.backlog.places.all() {
+            listed.extend(line.iter().map(|entry| (at, entry)));
+        }
+        let mut expected = BTreeSet::new();
         for job in self.cluster.jobs() {
             for ask in job.asks.iter().flatten() {
                 if ask.standing == Standing::Out {
                     continue;
                 }
+                let spot = Spot::in_places(job, job.kind(ask.facts.priority));
+                let entry = spot.entry((ask.facts.priority, ask.facts.ask));
                 for (place, row) in &ask.rows {
                     let rack = self.cluster.is_rack(*place);
                     if row.count > 0 && (!rack || row.relax && ask.level >= Locality::RackLocal) {
-                        expected.insert((*place, job.leaf, ask.shape, Entry::new(job, ask)));
+                        expected.insert(((*place, job.leaf, ask.shape), entry));
                     }
                 }
             }
@@ -426,7 +432,12 @@ impl Engine {
 
     /// Every open or strict ask stands in the classes that the place stage gave it, in its window.
     fn check_classes(&self) -> Result<(), String> {
-        let listed: BTreeSet<_> = self.backlog.classes.all().collect();
+        let lines = self.backlog.classes.all();
+        let listed: BTreeSet<_> = lines
+            .flat_map(|((window, tag, shape), line)| {
+                line.iter().map(move |entry| (window, tag, shape, entry))
+            })
+            .collect();
         let mut expected = BTreeSet::new();
         for job in self.cluster.jobs() {
             let classed = |ask: &&Ask| ask.standing.is_classed();

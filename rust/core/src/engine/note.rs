@@ -7,7 +7,7 @@ use crate::model::cluster::Cluster;
 use crate::model::job::{Container, Standing};
 use crate::words::event::{JobCounters, TaskFacts};
 use crate::words::ids::{AskId, ContainerKey, JobId, Locality, PartitionId, UserId};
-use crate::words::keys::{POOLS, ShareNodeId, Tag};
+use crate::words::keys::{OrderKey, POOLS, ShareNodeId, Tag};
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
@@ -94,24 +94,20 @@ impl Engine {
                 ranking.tags(job, kind, &mut tags[kind as usize]);
             }
         }
-        let moved = keys != job.order_keys || window != job.window || tags != job.tags;
-        if !moved && admitted == job.admitted {
-            return;
+        let resorted = self.order.follows_usage(job.leaf) != job.unsorted;
+        if resorted || window != job.window || tags != job.tags {
+            self.reclass(id, keys, tags, window);
+        } else if keys != job.order_keys {
+            let job = self.cluster.job_mut(id).expect("it was found above");
+            job.order_keys = keys;
+            self.backlog.rekey(job);
+            if !job.unsorted {
+                self.move_in_places(id);
+            }
         }
-        let stands = |ask: &AskId| {
-            let ask = job.ask(*ask);
-            ask.is_some_and(|ask| ask.standing != Standing::Out)
-        };
-        let standing = self.ask_ids(id).filter(|ask| moved && stands(ask));
-        let standing: Vec<AskId> = standing.collect();
-        let unlisted: Vec<_> = standing
-            .into_iter()
-            .map(|ask| (ask, self.unlist(id, ask)))
-            .collect();
         let job = self.cluster.job_mut(id).expect("it was found above");
-        (job.order_keys, job.tags, job.window, job.admitted) = (keys, tags, window, admitted);
-        for (ask, before) in unlisted {
-            self.relist(id, ask, before);
+        if std::mem::replace(&mut job.admitted, admitted) == admitted {
+            return;
         }
         for ask in self.ask_ids(id) {
             let job = self.cluster.job(id).expect("it was found above");
@@ -121,6 +117,26 @@ impl Engine {
                 None => {}
             }
         }
+    }
+
+    /// Moves a job's asks to other classes, to another window, or to another way of sorting.
+    fn reclass(&mut self, id: JobId, keys: [OrderKey; 3], tags: [Vec<Tag>; 3], window: u32) {
+        let job = self.cluster.job(id).expect("the caller found it");
+        let stands = |ask: &AskId| {
+            let ask = job.ask(*ask);
+            ask.is_some_and(|ask| ask.standing != Standing::Out)
+        };
+        let standing: Vec<AskId> = self.ask_ids(id).filter(stands).collect();
+        for ask in &standing {
+            self.list_in_lines(id, *ask, false);
+        }
+        let job = self.cluster.job_mut(id).expect("it was found above");
+        (job.order_keys, job.tags, job.window) = (keys, tags, window);
+        job.unsorted = self.order.follows_usage(job.leaf);
+        for ask in &standing {
+            self.list_in_lines(id, *ask, true);
+        }
+        self.move_in_places(id);
     }
 
     /// Counts the slots of each pool: as many a node as configured. If the configuration does not

@@ -2,7 +2,7 @@
 //! first ask of the leaf that may run there, in the order stage's order. Changes nothing.
 
 use super::Subject;
-use crate::backlog::{Backlog, Entry, FitList, Skip};
+use crate::backlog::{Asks, Backlog, Entry, FitList, Line, List, PlaceLine, Skip, Spot};
 use crate::explain::count_ahead;
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Job, Standing};
@@ -19,6 +19,9 @@ use std::cell::Cell;
 /// How many asks of a size a search looks at in a leaf for one that may borrow: a thousand new ones
 /// must not slow down the heartbeats of nodes that lend.
 const LENT_LOOKS: usize = 16;
+
+/// The first ask that a search has found so far.
+type Best = Option<(Entry, ShapeId)>;
 
 /// The ask that a search found.
 #[derive(Clone, Copy, Debug)]
@@ -137,15 +140,15 @@ impl Search<'_> {
     fn first_nominated(&self, leaf: ShareNodeId) -> Option<Pick> {
         for (pool, jobs) in self.nominated.iter().enumerate() {
             let jobs = jobs.iter().filter_map(|job| self.cluster.job(*job));
-            for job in jobs.filter(|job| job.leaf == leaf && job.runnable) {
+            let here = |job: &&Job| job.leaf == leaf && job.runnable && self.is_welcome(job);
+            for job in jobs.filter(here) {
                 for ask in job.pending().filter(|ask| ask.standing != Standing::Out) {
-                    let entry = Entry::new(job, ask);
                     if self.backlog.shapes.get(ask.shape).size.pool == Some(pool)
                         && self.admits(leaf, ask.shape)
                         && ask.may_run_on(self.node.facts.host, self.node.facts.rack)
-                        && self.is_welcome(&entry)
+                        && self.may_run(ask)
                     {
-                        return Some(pick_of(&entry, ask.shape));
+                        return Some(pick_of(&Entry::new(job, ask), ask.shape));
                     }
                 }
             }
@@ -169,64 +172,64 @@ impl Search<'_> {
     }
 
     pub(super) fn step(&self, leaf: ShareNodeId, window: u32, step: &Step) -> Option<Pick> {
-        let facts = &self.node.facts;
-        let mut best: Option<(Entry, ShapeId)> = None;
+        let (backlog, facts) = (self.backlog, &self.node.facts);
+        let mut best: Best = None;
         for shape in &self.fits.shapes {
-            let kind = self.backlog.shapes.get(*shape).size.kind;
+            let kind = backlog.shapes.get(*shape).size.kind;
             if kind != step.kind || !self.admits(leaf, *shape) {
                 continue;
             }
             let place = match step.near {
                 Near::Any => {
                     for rack in [facts.rack, PlaceId::ANY] {
-                        let class = step.class;
-                        let tag = Tag { class, rack };
-                        let asks = self.backlog.classes.asks((leaf, window), tag, *shape);
-                        self.better(asks, *shape, &mut best);
+                        let tag = Tag {
+                            class: step.class,
+                            rack,
+                        };
+                        if let Some(asks) = backlog.classes.line(((leaf, window), tag, *shape)) {
+                            self.better(asks.jobs_from(window), *shape, &mut best);
+                        }
                     }
                     continue;
                 }
                 Near::Host => facts.host,
                 Near::Rack => facts.rack,
             };
-            let asks = self.backlog.places.asks(place, leaf, *shape);
-            // In order of windows: no need to look at later ones.
-            let inside = asks.skip_while(|entry| entry.window < window);
-            let inside = inside.take_while(|entry| entry.window == window);
-            let inside = inside.filter(|entry| self.is_in(entry, kind, step.class));
-            self.better(inside, *shape, &mut best);
+            let at = (place, leaf, *shape);
+            let Some(asks) = backlog.places.line(at) else {
+                continue;
+            };
+            let inside = asks.jobs_from(window);
+            let inside = inside.take_while(|(spot, _)| spot.window == window);
+            let inside = inside
+                .filter(|(spot, _)| is_in_class(self.job(spot), kind, step.class, facts.rack));
+            if asks.is_sorted() {
+                self.better(inside, *shape, &mut best);
+            } else {
+                self.best_of_all(inside, *shape, &mut best);
+            }
         }
         best.map(|(entry, shape)| pick_of(&entry, shape))
     }
 
-    /// Whether an ask stands in a class for this rack.
-    fn is_in(&self, entry: &Entry, kind: Kind, class: u8) -> bool {
-        let job = self.cluster.job(entry.job);
-        let job = job.expect("indexed asks have a job");
-        let racks = [self.node.facts.rack, PlaceId::ANY];
-        let here = |tag: &Tag| tag.class == class && racks.contains(&tag.rack);
-        job.tags[kind as usize].iter().any(here)
-    }
-
     /// The first ask of the wanted kinds, in the order of keys.
     fn plain(&mut self, leaf: ShareNodeId, wanted: impl Fn(Kind) -> bool) -> Option<Pick> {
-        let shapes = &self.backlog.shapes;
-        let wanted = |shape: ShapeId| wanted(shapes.get(shape).size.kind);
+        let backlog = self.backlog;
+        let wanted = |shape: ShapeId| wanted(backlog.shapes.get(shape).size.kind);
         let (host, rack) = (self.node.facts.host, self.node.facts.rack);
-        let mut best: Option<(Entry, ShapeId)> = None;
-        for (shape, asks) in &self.backlog.leaf(leaf).open {
+        let mut best: Best = None;
+        for (shape, asks) in &backlog.leaf(leaf).open {
             if wanted(*shape) && self.admits(leaf, *shape) {
-                self.better(asks.iter(), *shape, &mut best);
+                self.better(asks.jobs_from(0), *shape, &mut best);
             }
         }
         for place in [host, rack] {
-            if !self.backlog.places.any_below(place, leaf) {
+            if !backlog.places.any_below(place, leaf) {
                 continue;
             }
             for shape in &self.fits.shapes {
                 if wanted(*shape) && self.admits(leaf, *shape) {
-                    let asks = self.backlog.places.asks(place, leaf, *shape);
-                    self.better(asks, *shape, &mut best);
+                    self.better_in_place((place, leaf, *shape), &mut best);
                 }
             }
         }
@@ -234,20 +237,113 @@ impl Search<'_> {
         best.map(|(entry, shape)| pick_of(&entry, shape))
     }
 
-    /// Replaces `best` by the first of `asks` that may run here, if that comes before it.
+    /// Replaces `best` by the first of `jobs`' asks that may run here, if that comes before it.
     fn better<'a>(
         &self,
-        asks: impl Iterator<Item = &'a Entry>,
+        jobs: impl Iterator<Item = (Spot, &'a Asks)>,
         shape: ShapeId,
-        best: &mut Option<(Entry, ShapeId)>,
+        best: &mut Best,
     ) {
-        let looked_at = if self.lends { LENT_LOOKS } else { usize::MAX };
-        for entry in asks.take(looked_at) {
-            if best.is_some_and(|(best, _)| best <= *entry) {
+        let mut looks = if self.lends { LENT_LOOKS } else { usize::MAX };
+        for (spot, asks) in jobs {
+            if looks == 0 || best.is_some_and(|(best, _)| best.spot() < spot) {
                 return;
             }
-            if self.without.is_none_or(|without| !without(entry)) && self.is_welcome(entry) {
-                *best = Some((*entry, shape));
+            looks -= 1;
+            let job = self.job(&spot);
+            if self.is_welcome(job) {
+                let asks = asks.iter().map(|ask| spot.entry(*ask));
+                self.better_of(job, asks.take(looks.saturating_add(1)), shape, best);
+            }
+        }
+    }
+
+    /// The same in the line of a place.
+    fn better_in_place(&self, at: PlaceLine, best: &mut Best) {
+        let (_, leaf, shape) = at;
+        let Some(line) = self.backlog.places.line(at) else {
+            return;
+        };
+        if line.is_sorted() {
+            return self.better(line.jobs_from(0), shape, best);
+        }
+        // The place knows its jobs, and the leaf their order. Of n jobs in the leaf, m are here:
+        // about n / m in the leaf's order are passed until one of them is met. The open ones have
+        // been looked at.
+        let leaf = self.backlog.leaf(leaf);
+        let lists = [List::Locked, List::Strict].map(|list| leaf.list(list).get(&shape));
+        let lists = || lists.iter().flatten();
+        let (all, here) = (lists().map(|line| line.job_count()), line.job_count());
+        let all: usize = all.sum();
+        let most = if self.lends { LENT_LOOKS } else { usize::MAX };
+        let steps = if all / here.max(1) < here {
+            here.min(most)
+        } else {
+            0
+        };
+        let known = lists().all(|list| self.better_as_in((line, list), steps, shape, best));
+        if !known {
+            self.best_of_all(line.jobs_from(0).take(most), shape, best);
+        }
+    }
+
+    /// The same in a place's line, in the order of a list of its leaf. Returns false if the answer
+    /// is not known after so many `steps`.
+    fn better_as_in(
+        &self,
+        (line, list): (&Line, &Line),
+        steps: usize,
+        shape: ShapeId,
+        best: &mut Best,
+    ) -> bool {
+        for (step, (spot, _)) in list.jobs_from(0).enumerate() {
+            if best.is_some_and(|(best, _)| best.spot() < spot) {
+                return true;
+            } else if step == steps {
+                return false;
+            }
+            let Some(asks) = line.of_job(spot.job) else {
+                continue;
+            };
+            self.better([(spot, asks)].into_iter(), shape, best);
+        }
+        true
+    }
+
+    /// The same among jobs that stand unsorted.
+    fn best_of_all<'a>(
+        &self,
+        jobs: impl Iterator<Item = (Spot, &'a Asks)>,
+        shape: ShapeId,
+        best: &mut Best,
+    ) {
+        let kind = self.backlog.shapes.get(shape).size.kind;
+        for (stands, asks) in jobs {
+            let spot = Spot::of(self.job(&stands), kind);
+            self.better([(spot, asks)].into_iter(), shape, best);
+        }
+    }
+
+    fn job(&self, spot: &Spot) -> &Job {
+        let job = self.cluster.job(spot.job);
+        job.expect("indexed asks have a job")
+    }
+
+    /// The same among the asks of one job.
+    fn better_of(
+        &self,
+        job: &Job,
+        asks: impl Iterator<Item = Entry>,
+        shape: ShapeId,
+        best: &mut Best,
+    ) {
+        for entry in asks {
+            if best.is_some_and(|(best, _)| best <= entry) {
+                return;
+            }
+            let ask = job.ask(entry.ask).expect("indexed asks are there");
+            if self.without.is_none_or(|without| !without(&entry)) && self.may_run(ask) {
+                *best = Some((entry, shape));
                 return;
             }
         }
@@ -273,25 +369,25 @@ impl Search<'_> {
             && (!size.am || self.tree.admits_am(leaf, &size.resource))
     }
 
-    /// Whether the job can pay for one more container, if this pass asks for that, and the ask may
-    /// run here. The job must not blacklist the node, the host must not have refused the job here
-    /// within `REFUSED_MS`, and no row may keep the ask off the rack.
-    fn is_welcome(&self, entry: &Entry) -> bool {
-        self.subject.set(Some(Subject::Job(entry.job)));
-        let job = self
-            .cluster
-            .job(entry.job)
-            .expect("indexed asks have a job");
-        let ask = job.ask(entry.ask).expect("indexed asks are there");
+    /// Whether the job can pay for one more container, if this pass asks for that, does not
+    /// blacklist the node, and was not refused by its host here within `REFUSED_MS`.
+    fn is_welcome(&self, job: &Job) -> bool {
+        self.subject.set(Some(Subject::Job(job.facts.job)));
         let facts = &self.node.facts;
         let market = self.share.market().filter(|_| job.authority.is_some());
         market.is_none_or(|market| market.affords(job, self.pass, self.now))
-            && (!self.lends || ask.may_borrow(self.now))
             && !job.blacklists(facts.host, facts.rack)
             && job
                 .refused
                 .get(&facts.node)
                 .is_none_or(|until| *until <= self.now)
+    }
+
+    /// Whether the ask itself may run here: no row keeps it off the rack, and if the node lends its
+    /// room, it may borrow.
+    fn may_run(&self, ask: &Ask) -> bool {
+        let facts = &self.node.facts;
+        (!self.lends || ask.may_borrow(self.now))
             && ((ask.unrelaxed == 0 && ask.standing != Standing::Strict)
                 || ask.may_run_on(facts.host, facts.rack))
     }
@@ -305,7 +401,10 @@ impl Search<'_> {
         let sets = sets.filter(|(shape, _)| self.admits(leaf, **shape));
         let facts = &self.node.facts;
         count_ahead(self.cluster, sets, &mine, most, |entry, ask| {
-            self.is_welcome(entry) && ask.may_run_on(facts.host, facts.rack)
+            let job = self.cluster.job(entry.job);
+            job.is_some_and(|job| self.is_welcome(job))
+                && self.may_run(ask)
+                && ask.may_run_on(facts.host, facts.rack)
         })
     }
 
@@ -336,7 +435,7 @@ impl Search<'_> {
         for (shape, asks) in &backlog.leaf(leaf).locked {
             let first = asks
                 .first()
-                .is_some_and(|first| before.is_none_or(|it| *first < it));
+                .is_some_and(|first| before.is_none_or(|it| first < it));
             if first && wanted(*shape) && self.admits(leaf, *shape) {
                 self.pass_over(leaf, *shape, before);
             }
@@ -354,6 +453,12 @@ impl Search<'_> {
             self.skips.push((at, shape, skip));
         }
     }
+}
+
+/// Whether a job's asks of a kind stand in a class for the nodes of a rack.
+fn is_in_class(job: &Job, kind: Kind, class: u8, rack: PlaceId) -> bool {
+    let here = |tag: &Tag| tag.class == class && [rack, PlaceId::ANY].contains(&tag.rack);
+    job.tags[kind as usize].iter().any(here)
 }
 
 fn pick_of(entry: &Entry, shape: ShapeId) -> Pick {

@@ -76,7 +76,7 @@ impl Engine {
         let lacking = containers_below_share(tree.node(leaf), held, &size);
         // Most leaves are at their share: their asks are not counted.
         let mut asked = 0;
-        for entry in self.backlog.leaf(leaf).open.get(&next.shape)? {
+        for entry in self.backlog.leaf(leaf).open.get(&next.shape)?.iter() {
             let ask = self.cluster.job(entry.job)?.ask(entry.ask)?;
             asked += ask.facts.count as usize;
             if asked >= lacking {

@@ -2,7 +2,7 @@
 //! a rule could differ from the rule.
 
 use super::Names;
-use crate::backlog::{Backlog, Entry, Reservation, ShapeSize};
+use crate::backlog::{Backlog, Entry, Line, Reservation, ShapeSize};
 use crate::model::change::World;
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Job};
@@ -73,11 +73,11 @@ pub(crate) trait Answers {
     fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy>;
 }
 
-/// Counts the asks of other jobs in `sets` that stand before one, as far as they count. Looks at up
-/// to `most` in each set.
+/// Counts the asks of other jobs in `lines` that stand before one, as far as they count. Looks at up
+/// to `most` in each.
 pub(crate) fn count_ahead<'a>(
     cluster: &Cluster,
-    sets: impl Iterator<Item = (&'a ShapeId, &'a BTreeSet<Entry>)>,
+    lines: impl Iterator<Item = (&'a ShapeId, &'a Line)>,
     mine: &Entry,
     most: u32,
     counts: impl Fn(&Entry, &Ask) -> bool,
@@ -85,8 +85,8 @@ pub(crate) fn count_ahead<'a>(
     let mut jobs = BTreeSet::new();
     let (mut tasks, mut more) = (0u32, false);
     let mut first: Option<Entry> = None;
-    for (_, set) in sets {
-        let before = set.range(..mine).filter(|entry| entry.job != mine.job);
+    for (_, line) in lines {
+        let before = line.before(*mine).filter(|entry| entry.job != mine.job);
         for (n, entry) in before.enumerate() {
             if n as u32 == most {
                 more = true;
@@ -94,10 +94,10 @@ pub(crate) fn count_ahead<'a>(
             }
             let ask = cluster.job(entry.job).and_then(|job| job.ask(entry.ask));
             let ask = ask.expect("indexed asks are there");
-            if counts(entry, ask) {
+            if counts(&entry, ask) {
                 jobs.insert(entry.job);
                 tasks = tasks.saturating_add(ask.facts.count);
-                first = first.filter(|first| first < entry).or(Some(*entry));
+                first = first.filter(|first| *first < entry).or(Some(entry));
             }
         }
     }

@@ -352,8 +352,8 @@ impl View<'_> {
             let size = &shapes.get(**id).size;
             size.am && size.partition == label
         });
-        masters.fold(Resource::ZERO, |sum, (id, set)| {
-            let before = set.range(..mine).count() as i64;
+        masters.fold(Resource::ZERO, |sum, (id, line)| {
+            let before = line.before(mine).count() as i64;
             sum + shapes.get(*id).size.resource.times(before)
         })
     }

@@ -252,6 +252,8 @@ pub struct Job {
     pub tags: [Vec<Tag>; 3],
     /// The place stage's window.
     pub window: u32,
+    /// Whether its containers change its keys, so that places do not sort it by them.
+    pub unsorted: bool,
     /// Facts beyond its asks.
     pub hints: JobHints,
     /// The last counters of its ApplicationMaster, if it sent any.
@@ -314,6 +316,7 @@ impl Job {
             admitted: [true; 3],
             tags: Default::default(),
             window: 0,
+            unsorted: false,
             hints: JobHints::default(),
             counters: None,
             runnable: false,
@@ -343,6 +346,7 @@ impl Job {
             admitted: self.admitted,
             tags: self.tags.clone(),
             window: self.window,
+            unsorted: self.unsorted,
             hints: self.hints,
             counters: self.counters,
             runnable: self.runnable,

@@ -144,8 +144,8 @@ impl Stage for ByQueue {
             | Change::Resized(job) => (job, false),
             _ => return,
         };
-        let order = self.order_of(job.leaf);
-        if order.by != By::Fifo && (order.size_weight || !by_demand) {
+        let is_sized = self.order_of(job.leaf).size_weight;
+        if self.follows_usage(job.leaf) && (is_sized || !by_demand) {
             stale.job(job.facts.job);
         }
     }
@@ -166,6 +166,10 @@ impl Order for ByQueue {
             }
         };
         OrderKey(first, job.facts.submitted_ms)
+    }
+
+    fn follows_usage(&self, leaf: ShareNodeId) -> bool {
+        self.order_of(leaf).by != By::Fifo
     }
 
     fn measure(&self, job: &Job, _kind: Kind) -> Option<Measure> {

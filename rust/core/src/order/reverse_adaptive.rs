@@ -27,7 +27,7 @@ use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
-use crate::words::keys::{OrderKey, POOLS, Reclaimed, Victim};
+use crate::words::keys::{OrderKey, POOLS, Reclaimed, ShareNodeId, Victim};
 use crate::words::kind::Kind;
 use control::{Cycle, Keys, Placed};
 use matrix::Matrix;
@@ -297,6 +297,11 @@ impl Order for ReverseAdaptive {
             Placed::ByTasks => outlook::effort_key(job, pool),
             Placed::Not => outlook::first_key(job, pool),
         }
+    }
+
+    /// The keys of jobs that no plan places follow their running tasks.
+    fn follows_usage(&self, _leaf: ShareNodeId) -> bool {
+        true
     }
 
     fn nominate(&self, node: &Node, pool: usize, jobs: &mut Vec<JobId>) {

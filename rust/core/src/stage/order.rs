@@ -16,6 +16,11 @@ pub trait Order: Stage + Send {
     /// whenever the stage declares it stale.
     fn key(&self, job: &Job, kind: Kind) -> OrderKey;
 
+    /// Whether each container of a job in the leaf changes its keys.
+    fn follows_usage(&self, _leaf: ShareNodeId) -> bool {
+        false
+    }
+
     /// Whether one more task of this kind may start. While not, the job's asks of the kind are
     /// out of the backlog. Asked when `key` is.
     fn admits(&self, _job: &Job, _kind: Kind) -> bool {

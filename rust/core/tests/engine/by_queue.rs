@@ -2,10 +2,10 @@
 //! `docs/develop/stock-fair.md` (6.5, 6.6) and `stock-capacity.md` (7.2). The line is sorted again
 //! for every grant, which must go to its first application.
 
-use crate::common::{Grant, Host, plain_ask};
-use heddle_core::Resource;
+use crate::common::{Grant, Host, host_of, plain_ask, row};
 use heddle_core::words::event::{AskFacts, Event};
-use heddle_core::words::ids::{JobId, QueueId};
+use heddle_core::words::ids::{JobId, NodeId, QueueId};
+use heddle_core::{Decision, Resource};
 use proptest::prelude::*;
 use serde_json::json;
 use std::cmp::Ordering;
@@ -413,5 +413,86 @@ fn a_job_behind_another_is_told_what_both_use() {
         assert_eq!(explained["sentence"], json!(expected), "{order}");
         let remedies = &explained["waits"][0]["remedies"];
         assert_eq!(*remedies, json!([]), "a priority would not help");
+    }
+}
+
+/// One application with tasks that only some hosts may serve.
+#[derive(Clone, Debug)]
+struct Bound {
+    /// Its tasks that run elsewhere.
+    containers: u32,
+    hosts: Vec<bool>,
+}
+
+const BOUND_HOSTS: usize = 3;
+
+fn bound() -> impl Strategy<Value = Bound> {
+    let hosts = prop::collection::vec(prop::bool::weighted(0.4), BOUND_HOSTS);
+    (0u32..6, hosts).prop_map(|(containers, hosts)| Bound { containers, hosts })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Tasks that insist on their hosts, for good or for the time being, go by the same order:
+    /// each grant on a host goes to the first application that names it.
+    #[test]
+    fn of_tasks_that_insist_on_a_host_the_first_in_order_is_served(
+        apps in prop::collection::vec(bound(), 1..60),
+        relax in any::<bool>(),
+        turns in prop::collection::vec((0u32..BOUND_HOSTS as u32, any::<prop::sample::Index>()), 1..30),
+    ) {
+        let mut host = Host::new(json!({"policy": "by-queue", "heartbeat_fill": 1.0,
+            "delay": {"node_wait_ms": 3_600_000}, "queue_defaults": {"order": "fair"}}));
+        for _ in 0..BOUND_HOSTS {
+            host.node(0, 1 << 20, 1 << 10);
+        }
+        let elsewhere = host.node(1, 1 << 20, 1 << 10);
+        let queue = host.queue("u", None);
+        let mut used: Vec<i64> = Vec::new();
+        for (job, app) in apps.iter().enumerate() {
+            let job = job as u32;
+            host.now += 1;
+            host.job(job, queue);
+            for _ in 0..app.containers {
+                host.recovered(job, elsewhere, 1024, false);
+            }
+            used.push(i64::from(app.containers));
+            let named: Vec<u32> = (0..BOUND_HOSTS as u32)
+                .filter(|at| app.hosts[*at as usize])
+                .collect();
+            let mut events = vec![Event::Ask(AskFacts {
+                relax,
+                ..plain_ask(job, 0, 100, 1024)
+            })];
+            events.extend(named.iter().map(|at| row(job, 0, host_of(*at), 100)));
+            if !named.is_empty() {
+                host.step(&events);
+            }
+        }
+        let mut next_key = 1_000;
+        for (at, ends) in turns {
+            let free = Resource::new(1024, 1);
+            let report = Event::Heartbeat { node: NodeId(at), free };
+            let decisions = host.step(&[report]);
+            let granted = decisions.iter().find_map(|decision| match decision {
+                Decision::Grant { job, seq, .. } => Some((*job, *seq)),
+                _ => None,
+            });
+            let names = |job: &usize| apps[*job].hosts[at as usize];
+            let first = (0..apps.len()).filter(names).min_by_key(|job| (used[*job], *job));
+            prop_assert_eq!(granted.map(|(job, _)| job.0 as usize), first);
+            let Some((job, seq)) = granted else { continue };
+            next_key += 1;
+            host.step(&[Event::Ack { job, seq, key: next_key }]);
+            used[job.0 as usize] += 1;
+            // Another application loses a container, and comes forward.
+            let running: Vec<(u32, u64)> = host.containers.iter().map(|c| (c.0, c.1)).collect();
+            if !running.is_empty() {
+                let (job, key) = *ends.get(&running);
+                host.complete(job, key);
+                used[job as usize] -= 1;
+            }
+        }
     }
 }

@@ -2,10 +2,12 @@
 // The engine has no clock; its tests measure it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-use crate::common::{Host, plain_ask};
-use heddle_core::Resource;
-use heddle_core::words::event::{AskFacts, Event};
-use serde_json::json;
+use crate::common::{Host, host_of, plain_ask, rack_place, row};
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::{AskFacts, ContainerFacts, Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::{Decision, Resource};
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// The shortest of several runs of `work`, which gets what `setup` made.
@@ -75,4 +77,198 @@ fn each_size_of_many_costs_a_tick_the_same() {
         })
     };
     assert_linear(time, 1_000);
+}
+
+/// A cluster whose node 0 serves one container after the other, beside a number of something.
+struct Beside {
+    host: Host,
+    key: u64,
+}
+
+/// What there is a number of.
+#[derive(Clone, Copy, Debug)]
+enum Many {
+    Asks,
+    HostsOfAnAsk,
+    AsksOnHosts,
+    AsksOfBarredJobs,
+    Jobs,
+    Queues,
+    Nodes,
+    Containers,
+}
+
+const MANY: [Many; 8] = [
+    Many::Asks,
+    Many::HostsOfAnAsk,
+    Many::AsksOnHosts,
+    Many::AsksOfBarredJobs,
+    Many::Jobs,
+    Many::Queues,
+    Many::Nodes,
+    Many::Containers,
+];
+
+impl Beside {
+    fn new(policy: &Value, many: Many, count: u32) -> Beside {
+        let mut host = Host::new(policy.clone());
+        let mut events = Vec::new();
+        let nodes = if let Many::Nodes = many { count } else { 3 };
+        for node in 0..nodes {
+            let free = Resource::new(if node == 0 { 1_024 } else { 0 }, 1);
+            events.push(node_with(node, free));
+        }
+        let queues = if let Many::Queues = many { count } else { 1 };
+        let queues: Vec<QueueId> = (0..queues)
+            .map(|at| host.queue(&format!("u{at}"), None))
+            .collect();
+        let jobs = match many {
+            Many::Jobs | Many::Queues => count,
+            _ => 2,
+        };
+        for job in 0..jobs {
+            let queue = queues[job as usize % queues.len()];
+            events.push(job_in(job, queue));
+            events.push(Event::Ask(plain_ask(job, 0, 1_000_000, 1_024)));
+            events.push(row(job, 0, host_of(0), 1_000_000));
+            events.push(row(job, 0, rack_place(0), 1_000_000));
+        }
+        match many {
+            Many::Asks | Many::AsksOfBarredJobs => events.extend((1..count).map(|ask| {
+                Event::Ask(AskFacts {
+                    priority: 20 + ask as i32,
+                    ..plain_ask(0, ask, 1, 1_024)
+                })
+            })),
+            Many::HostsOfAnAsk => {
+                events.extend((1..count).map(|at| row(0, 0, PlaceId(10_000 + at), 1_000)));
+            }
+            Many::AsksOnHosts => {
+                for ask in 1..count / 20 {
+                    events.push(Event::Ask(plain_ask(0, ask, 1_000, 1_024)));
+                    events.extend((1..20).map(|at| row(0, ask, PlaceId(10_000 + at), 1_000)));
+                }
+            }
+            Many::Containers => events.extend((0..count).map(|i| {
+                Event::ContainerAdded(ContainerFacts {
+                    job: JobId(i % 2),
+                    key: 1_000_000 + u64::from(i),
+                    node: NodeId(1 + i % 2),
+                    priority: 20,
+                    am: false,
+                    started_ms: 0,
+                    resource: Resource::new(1_024, 1),
+                })
+            })),
+            Many::Jobs | Many::Queues | Many::Nodes => {}
+        }
+        if let Many::AsksOfBarredJobs = many {
+            events.push(Event::Blacklist {
+                job: JobId(0),
+                place: host_of(0),
+                added: true,
+            });
+        }
+        events.push(Event::Tick);
+        host.engine.step(0, &events, 1024, &mut Vec::new());
+        Beside { host, key: 1 }
+    }
+
+    /// Lets node 0 report some times. Each time one container is granted, and ends.
+    fn serve(&mut self, times: u32) {
+        let mut served = 0;
+        let mut ended = Vec::new();
+        for _ in 0..times {
+            self.host.now += 1;
+            let mut events = std::mem::take(&mut ended);
+            events.push(Event::Heartbeat {
+                node: NodeId(0),
+                free: Resource::new(1_024, 1),
+            });
+            let mut decisions = Vec::new();
+            let now = self.host.now;
+            self.host.engine.step(now, &events, 1024, &mut decisions);
+            for decision in &decisions {
+                if let Decision::Grant { job, seq, .. } = *decision {
+                    let key = self.key;
+                    self.key += 1;
+                    let ack = Event::Ack { job, seq, key };
+                    self.host.engine.step(now, &[ack], 1024, &mut Vec::new());
+                    ended.push(Event::ContainerCompleted { job, key, exit: 0 });
+                    served += 1;
+                }
+            }
+        }
+        let now = self.host.now;
+        self.host.engine.step(now, &ended, 1024, &mut Vec::new());
+        assert_eq!(served, times, "each report grants a container");
+    }
+}
+
+impl Beside {
+    /// The shortest time in which twenty containers are served.
+    fn time(&mut self) -> Duration {
+        let times = (0..7).map(|_| {
+            let from = Instant::now();
+            self.serve(20);
+            from.elapsed()
+        });
+        times.min().expect("it ran")
+    }
+}
+
+fn node_with(node: u32, free: Resource) -> Event {
+    Event::NodeAdded(NodeFacts {
+        node: NodeId(node),
+        host: host_of(node),
+        rack: rack_place(0),
+        partition: PartitionId(0),
+        lends: false,
+        schedulable: true,
+        capacity: Resource::new(1 << 30, 1 << 20),
+        free,
+    })
+}
+
+fn job_in(job: u32, queue: QueueId) -> Event {
+    Event::JobAdded(JobFacts {
+        job: JobId(job),
+        queue,
+        user: UserId(0),
+        priority: 0,
+        mapreduce: true,
+        unmanaged_am: false,
+        submitted_ms: i64::from(job),
+    })
+}
+
+/// Serving one container costs the same however much of anything else there is: eight times as
+/// much may take 2.5 times as long.
+#[test]
+fn a_container_costs_the_same_beside_many_of_anything() {
+    let size = 250;
+    let mut grown = Vec::new();
+    for preset in PRESETS {
+        let config = json!({"policy": preset.name, "heartbeat_fill": 1.0,
+            "queues": [{"path": "root.u0", "budget": 1e9, "spending_rate": 1.0}]});
+        for many in MANY {
+            let mut worlds = [size, 8 * size].map(|count| Beside::new(&config, many, count));
+            let mut ratio = |_| {
+                let [few, more] = worlds.each_mut().map(Beside::time);
+                more.as_secs_f64() / few.as_secs_f64()
+            };
+            let ratios: Vec<f64> = (0..5)
+                .map(&mut ratio)
+                .take_while(|ratio| *ratio > 2.5)
+                .collect();
+            if ratios.len() == 5 {
+                grown.push(format!("{} beside {many:?}: {ratios:.1?}", preset.name));
+            }
+        }
+    }
+    assert!(
+        grown.is_empty(),
+        "eight times as much:\n{}",
+        grown.join("\n")
+    );
 }

@@ -1,0 +1,213 @@
+//! Asks in order of service, in two steps: jobs by their keys, and each job's asks inside it. A job
+//! whose key changes thus moves as one, however many asks it has.
+
+use super::Entry;
+use crate::model::job::Job;
+use crate::words::ids::{AskId, JobId};
+use crate::words::keys::OrderKey;
+use crate::words::kind::Kind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a job stands in a line: by window of the place stage, key of the order stage, and id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    /// The job's window; 0 unless the place stage has windows.
+    pub window: u32,
+    /// The job's place in the leaf's order.
+    pub order: OrderKey,
+    pub job: JobId,
+}
+
+impl Spot {
+    /// Where a job's asks of a kind stand by its present key.
+    pub(crate) fn of(job: &Job, kind: Kind) -> Spot {
+        Spot {
+            window: job.window,
+            order: job.order_keys[kind as usize],
+            job: job.facts.job,
+        }
+    }
+
+    /// Where the same asks stand in the lines of places.
+    pub(crate) fn in_places(job: &Job, kind: Kind) -> Spot {
+        let spot = Spot::of(job, kind);
+        if !job.unsorted {
+            return spot;
+        }
+        Spot {
+            order: OrderKey::FIRST,
+            ..spot
+        }
+    }
+
+    /// The entry of one of the job's asks.
+    pub(crate) fn entry(self, (priority, ask): (i32, AskId)) -> Entry {
+        let Spot { window, order, job } = self;
+        Entry {
+            window,
+            order,
+            job,
+            priority,
+            ask,
+        }
+    }
+}
+
+/// The asks of one job in a line: the more urgent request priority first.
+pub(crate) type Asks = BTreeSet<(i32, AskId)>;
+
+/// Asks in order of service.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    spots: BTreeSet<Spot>,
+    jobs: BTreeMap<JobId, (Spot, Asks)>,
+}
+
+impl Line {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spots.is_empty()
+    }
+
+    /// Adds an ask. If the line has others of its job, it joins them where they stand; otherwise
+    /// its job stands at `spot`. Returns whether the ask is new here, and its job.
+    pub(super) fn insert(&mut self, spot: Spot, ask: (i32, AskId)) -> (bool, bool) {
+        let (_, asks) = self.jobs.entry(spot.job).or_insert((spot, Asks::new()));
+        let joins = asks.is_empty();
+        let added = asks.insert(ask);
+        if joins {
+            self.spots.insert(spot);
+        }
+        (added, joins)
+    }
+
+    /// Takes an ask out. Returns whether it was there, and whether its job has no other ask here.
+    pub(super) fn remove(&mut self, job: JobId, ask: (i32, AskId)) -> (bool, bool) {
+        let Some((spot, asks)) = self.jobs.get_mut(&job) else {
+            return (false, false);
+        };
+        let (spot, removed) = (*spot, asks.remove(&ask));
+        if !asks.is_empty() {
+            return (removed, false);
+        }
+        self.jobs.remove(&job);
+        self.spots.remove(&spot);
+        (removed, true)
+    }
+
+    /// Moves a job's asks to another place, if there are any.
+    pub(super) fn move_to(&mut self, spot: Spot) {
+        let Some((at, _)) = self.jobs.get_mut(&spot.job) else {
+            return;
+        };
+        let before = std::mem::replace(at, spot);
+        if before != spot {
+            self.spots.remove(&before);
+            self.spots.insert(spot);
+        }
+    }
+
+    /// Whether jobs stand by their keys. Jobs whose keys change with each container stand at the
+    /// front of a place's line, by number.
+    pub(crate) fn is_sorted(&self) -> bool {
+        let first = self.spots.first();
+        first.is_none_or(|spot| spot.order != OrderKey::FIRST)
+    }
+
+    /// How many jobs there are.
+    pub(crate) fn job_count(&self) -> usize {
+        self.spots.len()
+    }
+
+    /// The asks of a job.
+    pub(crate) fn of_job(&self, job: JobId) -> Option<&Asks> {
+        self.jobs.get(&job).map(|(_, asks)| asks)
+    }
+
+    /// The jobs from a window on, in order, with their asks.
+    pub(crate) fn jobs_from(&self, window: u32) -> impl Iterator<Item = (Spot, &Asks)> {
+        let from = Spot {
+            window,
+            order: OrderKey::FIRST,
+            job: JobId(0),
+        };
+        self.spots
+            .range(from..)
+            .map(|spot| (*spot, self.asks(spot)))
+    }
+
+    fn asks(&self, spot: &Spot) -> &Asks {
+        let (_, asks) = self
+            .jobs
+            .get(&spot.job)
+            .expect("jobs with a spot have asks");
+        asks
+    }
+
+    /// The asks in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Entry> {
+        let jobs = self.jobs_from(0);
+        jobs.flat_map(|(spot, asks)| asks.iter().map(move |ask| spot.entry(*ask)))
+    }
+
+    /// The first ask.
+    pub(crate) fn first(&self) -> Option<Entry> {
+        self.iter().next()
+    }
+
+    /// The asks before one, in order.
+    pub(crate) fn before(&self, end: Entry) -> impl Iterator<Item = Entry> {
+        self.iter().take_while(move |entry| *entry < end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(order: i64, job: u32) -> Spot {
+        Spot {
+            window: 0,
+            order: OrderKey(order, 0),
+            job: JobId(job),
+        }
+    }
+
+    /// Checks the order against a sorted list of entries that are moved one by one.
+    #[test]
+    fn a_job_moves_with_all_its_asks() {
+        let mut line = Line::default();
+        for (order, job) in [(5, 1), (3, 2), (9, 3)] {
+            for (priority, ask) in [(20, 0), (10, 1), (20, 2)] {
+                let added = line.insert(spot(order, job), (priority, AskId(ask)));
+                assert_eq!(added, (true, ask == 0));
+            }
+        }
+        line.move_to(spot(7, 2));
+        line.move_to(spot(7, 4)); // It has no ask here.
+        let asks = [(10, 1), (20, 0), (20, 2)];
+        let expected = [(5, 1), (7, 2), (9, 3)]
+            .into_iter()
+            .flat_map(|(order, job)| {
+                asks.map(|(priority, ask)| spot(order, job).entry((priority, AskId(ask))))
+            });
+        let expected: Vec<Entry> = expected.collect();
+        assert!(expected.is_sorted());
+        assert_eq!(line.iter().collect::<Vec<_>>(), expected);
+        let before: Vec<Entry> = line.before(expected[4]).collect();
+        assert_eq!(before, expected[..4]);
+        assert_eq!(line.remove(JobId(2), (10, AskId(1))), (true, false));
+        assert_eq!(line.remove(JobId(2), (10, AskId(1))), (false, false));
+        assert_eq!(line.remove(JobId(2), (20, AskId(0))), (true, false));
+        let last = line.remove(JobId(2), (20, AskId(2)));
+        assert_eq!(last, (true, true));
+        assert_eq!(line.iter().count(), 6);
+    }
+
+    #[test]
+    fn an_ask_joins_its_job_where_it_stands() {
+        let mut line = Line::default();
+        line.insert(spot(1, 1), (0, AskId(0)));
+        line.insert(spot(8, 1), (0, AskId(1)));
+        assert!(line.iter().all(|entry| entry.order == OrderKey(1, 0)));
+    }
+}

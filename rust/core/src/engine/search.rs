@@ -199,10 +199,10 @@ impl Search<'_> {
             let Some(asks) = backlog.places.line(at) else {
                 continue;
             };
+            let is_in = |spot: &Spot| is_in_class(self.job(spot), kind, step.class, facts.rack);
             let inside = asks.jobs_from(window);
             let inside = inside.take_while(|(spot, _)| spot.window == window);
-            let inside = inside
-                .filter(|(spot, _)| is_in_class(self.job(spot), kind, step.class, facts.rack));
+            let inside = inside.filter(|(spot, _)| is_in(spot));
             if asks.is_sorted() {
                 self.better(inside, *shape, &mut best);
             } else {
@@ -324,11 +324,6 @@ impl Search<'_> {
         }
     }
 
-    fn job(&self, spot: &Spot) -> &Job {
-        let job = self.cluster.job(spot.job);
-        job.expect("indexed asks have a job")
-    }
-
     /// The same among the asks of one job.
     fn better_of(
         &self,
@@ -347,6 +342,11 @@ impl Search<'_> {
                 return;
             }
         }
+    }
+
+    fn job(&self, spot: &Spot) -> &Job {
+        let job = self.cluster.job(spot.job);
+        job.expect("indexed asks have a job")
     }
 
     /// Whether the shape fits the node, the limits, the share's quota in this pass, and the room

@@ -73,8 +73,8 @@ pub(crate) trait Answers {
     fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy>;
 }
 
-/// Counts the asks of other jobs in `lines` that stand before one, as far as they count. Looks at up
-/// to `most` in each.
+/// Counts the asks of other jobs in `lines` that stand before one, as far as they count. Looks at
+/// up to `most` in each.
 pub(crate) fn count_ahead<'a>(
     cluster: &Cluster,
     lines: impl Iterator<Item = (&'a ShapeId, &'a Line)>,

@@ -440,7 +440,7 @@ proptest! {
     fn of_tasks_that_insist_on_a_host_the_first_in_order_is_served(
         apps in prop::collection::vec(bound(), 1..60),
         relax in any::<bool>(),
-        turns in prop::collection::vec((0u32..BOUND_HOSTS as u32, any::<prop::sample::Index>()), 1..30),
+        turns in prop::collection::vec((0..BOUND_HOSTS, any::<prop::sample::Index>()), 1..30),
     ) {
         let mut host = Host::new(json!({"policy": "by-queue", "heartbeat_fill": 1.0,
             "delay": {"node_wait_ms": 3_600_000}, "queue_defaults": {"order": "fair"}}));
@@ -473,13 +473,13 @@ proptest! {
         let mut next_key = 1_000;
         for (at, ends) in turns {
             let free = Resource::new(1024, 1);
-            let report = Event::Heartbeat { node: NodeId(at), free };
+            let report = Event::Heartbeat { node: NodeId(at as u32), free };
             let decisions = host.step(&[report]);
             let granted = decisions.iter().find_map(|decision| match decision {
                 Decision::Grant { job, seq, .. } => Some((*job, *seq)),
                 _ => None,
             });
-            let names = |job: &usize| apps[*job].hosts[at as usize];
+            let names = |job: &usize| apps[*job].hosts[at];
             let first = (0..apps.len()).filter(names).min_by_key(|job| (used[*job], *job));
             prop_assert_eq!(granted.map(|(job, _)| job.0 as usize), first);
             let Some((job, seq)) = granted else { continue };

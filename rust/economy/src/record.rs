@@ -104,8 +104,8 @@ pub struct Interval {
     pub price: Price,
     /// Uncommitted changes made during the interval; applied before the rows.
     pub changes: Vec<Change>,
-    /// Queues with an account that were charged, paid or had slots. An account without a row stays
-    /// unchanged.
+    /// Queues that were charged, paid, had slots or used some, one of each. An account without a row
+    /// stays unchanged; a row without an account has use only.
     pub rows: Vec<Row>,
 }
 

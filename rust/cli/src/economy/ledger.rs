@@ -45,8 +45,8 @@ enum Format {
 }
 
 /// The columns, and the position of their cells in a row. They equal those of the server's own CSV,
-/// which does not say whether it is complete.
-const COLUMNS: [(&str, &str, Option<usize>); 11] = [
+/// which does not say whether it is complete. New ones come last: scripts count columns.
+const COLUMNS: [(&str, &str, Option<usize>); 14] = [
     ("at_ms", "at_ms", None),
     ("queue", "queue", None),
     ("price", "price", None),
@@ -58,6 +58,9 @@ const COLUMNS: [(&str, &str, Option<usize>); 11] = [
     ("income", "income", None),
     ("debit", "debit", None),
     ("balance", "balance", None),
+    ("unpaid_slot_ms_0", "unpaid_slot_ms", Some(0)),
+    ("unpaid_slot_ms_1", "unpaid_slot_ms", Some(1)),
+    ("am_ms", "am_ms", None),
 ];
 
 /// Parses a date, a time, or milliseconds since 1970.
@@ -202,6 +205,6 @@ mod tests {
     fn no_cell_is_a_formula() {
         let row = json!({"queue": "=1+1\u{1b}[2J", "debit": "-0.5", "quota": [1, 2]});
         let text = csv(&[row], false).unwrap();
-        assert_eq!(text, "-,'=1+1\\u{1b}[2J,-,-,1,2,-,-,-,-0.5,-\n");
+        assert_eq!(text, "-,'=1+1\\u{1b}[2J,-,-,1,2,-,-,-,-0.5,-,-,-,-\n");
     }
 }

@@ -25,6 +25,10 @@ impl Engine {
         let states = self.states_after(&mut config)?;
         let (mut share, mut order, mut place) = build(&config);
         let relaid = share.layout() != self.share.layout();
+        let world = world!(self);
+        if let Some(market) = self.share.market_mut() {
+            market.meter(&world);
+        }
         let before = &self.setup.config.composition;
         let entered = config.composition.share != before.share && share.market().is_some();
         if config.composition.share == before.share {

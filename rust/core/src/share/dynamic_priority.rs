@@ -10,6 +10,7 @@
 pub mod account;
 mod advice;
 pub mod authority;
+mod booked;
 mod control;
 mod debt;
 mod explain;
@@ -37,12 +38,14 @@ use crate::stage::share::{Share, ShareEntry};
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
 use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
-use crate::words::ledger::{ChargeRow, Entry, Ledger};
+use crate::words::ledger::{Entry, Ledger};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use account::{Accounts, Interval, Outcome, Usage};
 use authority::{Authorities, SavedJob};
+use booked::{Booked, rows};
 use debt::Debt;
-use meter::Meter;
+use holdings::running;
+use meter::{Meter, Use};
 use policy::{ChargeCap, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -80,6 +83,8 @@ struct DynamicPriority {
     spent: Spent,
     /// Use that an earlier stage metered in this interval, for leaves yet to appear.
     metered: BTreeMap<String, [i64; POOLS]>,
+    /// All its use that is in no row of the ledger, of this interval and of those before.
+    used: BTreeMap<String, [Use; 2]>,
     /// Slots that the present quotas divide.
     slots: [u32; POOLS],
     /// Beginning and end of the interval.
@@ -100,6 +105,8 @@ struct Leaf {
     /// Part of the price, for entitlements.
     share: f64,
     meter: Meter,
+    /// Use in earlier intervals that is in no row of the ledger.
+    unbooked: Use,
 }
 
 /// State that must survive a restart or a reload.
@@ -110,6 +117,9 @@ struct Saved {
     interval: Option<(Millis, Millis)>,
     /// Slots times milliseconds used since the last tick.
     slot_ms: BTreeMap<String, [i64; POOLS]>,
+    /// All use that is in no row of the ledger, of this interval and of those before.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    used: BTreeMap<String, [Use; 2]>,
     /// Jobs with an authority, by number. For a reload only: after a restart jobs have other
     /// numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -132,6 +142,7 @@ impl DynamicPriority {
             authorities: Authorities::default(),
             spent: Spent::default(),
             metered: BTreeMap::new(),
+            used: BTreeMap::new(),
             slots: [0; POOLS],
             interval: None,
             last: Outcome::default(),
@@ -149,11 +160,14 @@ impl DynamicPriority {
             let config = &queue.config;
             let mut meter = Meter::new(world.now);
             meter.slot_ms = self.metered.remove(&config.path).unwrap_or_default();
+            let [whole, unbooked] = self.used.remove(&config.path).unwrap_or_default();
+            meter.whole = whole;
             self.authorities.add_leaf(self.leaves.len(), &config.path);
             self.leaves.push(Leaf {
                 name: config.path.clone(),
                 share: 0.0,
                 meter,
+                unbooked,
             });
             if queue.is_removed() {
                 continue;
@@ -195,7 +209,7 @@ impl DynamicPriority {
 
     /// Restores accounts that an earlier run of the ResourceManager saved. Accounts that it never
     /// opened stay. The clocks of the two runs are unrelated, so a new interval begins, and the old
-    /// one is free.
+    /// one is free: its use is in the ledger with that of the new one, unpaid.
     fn restore(&mut self, saved: Saved, world: &World<'_>) {
         let before = std::mem::replace(&mut self.accounts, saved.accounts);
         self.accounts.forget_grants();
@@ -217,6 +231,12 @@ impl DynamicPriority {
         self.interval = None;
         for leaf in &mut self.leaves {
             leaf.meter.slot_ms = [0; POOLS];
+            for used in saved.used.get(&leaf.name).into_iter().flatten() {
+                leaf.unbooked.add(used);
+            }
+            if self.settings.averaged {
+                leaf.unbooked.add(&std::mem::take(&mut leaf.meter.whole));
+            }
         }
         self.forgive(world.now);
         self.take_over_quotas();
@@ -231,8 +251,7 @@ impl DynamicPriority {
         self.grow(world);
         let beyond = self.beyond();
         for (i, leaf) in self.leaves.iter_mut().enumerate() {
-            let running = world.tree.node(ShareNodeId(i as u32)).running;
-            leaf.meter.read(world.now, running, beyond);
+            leaf.meter.read(world.now, running(world, i), beyond);
         }
     }
 
@@ -256,11 +275,12 @@ impl DynamicPriority {
             let sampled =
                 std::array::from_fn(|pool| i64::from(meter.counted(pool, beyond)) * unit_ms);
             let averaged = std::mem::take(&mut meter.slot_ms);
-            let slot_ms = if self.settings.averaged {
-                averaged
-            } else {
-                sampled
+            let whole = std::mem::take(&mut meter.whole);
+            let (slot_ms, whole) = match self.settings.averaged {
+                true => (averaged, whole),
+                false => (sampled, Use::of(&meter.running, unit_ms)),
             };
+            leaf.unbooked.add(&whole);
             usage.insert(leaf.name.clone(), Usage { slot_ms, active });
         }
         self.slots = DynamicPriority::usable_slots(world);
@@ -281,13 +301,42 @@ impl DynamicPriority {
             .accounts
             .tick_owing(&usage, &micro, &interval, &metered);
         self.attribute(jobs, &owed, world.now);
-        let (last, at_ms) = (&self.last, world.now);
+        self.book(world.now, &usage, &owed, &incomes);
+        self.take_over_quotas();
+    }
+
+    /// Notes the interval in the ledger. Without one, its use waits for the first row.
+    fn book(
+        &mut self,
+        at_ms: Millis,
+        usage: &BTreeMap<String, Usage>,
+        owed: &BTreeMap<String, Debt>,
+        incomes: &BTreeMap<String, Credits>,
+    ) {
+        if !self.ledger.is_kept() {
+            return;
+        }
+        let mut used: BTreeMap<String, Use> = BTreeMap::new();
+        for leaf in &mut self.leaves {
+            // Books cannot have a queue of such a name.
+            let name = account::check_name(&leaf.name).map_or("root", |()| &leaf.name);
+            let unbooked = std::mem::take(&mut leaf.unbooked);
+            used.entry(name.to_string()).or_default().add(&unbooked);
+        }
+        let last = &self.last;
         self.ledger.note(|| Entry::Interval {
             at_ms,
             price: last.price,
-            rows: charged(last, &usage, &owed, &incomes),
+            rows: rows(
+                last,
+                used,
+                &Booked {
+                    usage,
+                    owed,
+                    incomes,
+                },
+            ),
         });
-        self.take_over_quotas();
     }
 
     fn take_over_quotas(&mut self) {
@@ -351,29 +400,6 @@ impl DynamicPriority {
     }
 }
 
-/// Returns the ledger's rows of an interval, without accounts on which it had no effect.
-fn charged(
-    outcome: &Outcome,
-    usage: &BTreeMap<String, Usage>,
-    owed: &BTreeMap<String, Debt>,
-    incomes: &BTreeMap<String, Credits>,
-) -> Vec<ChargeRow> {
-    let rows = outcome.rows.iter().map(|(name, row)| ChargeRow {
-        queue: name.clone(),
-        rate: row.charged_rate,
-        quota: row.held,
-        used_slot_ms: owed
-            .get(name)
-            .copied()
-            .unwrap_or_default()
-            .beside(usage.get(name)),
-        income: incomes.get(name).copied().unwrap_or_default(),
-        debit: row.debit,
-        balance: row.budget,
-    });
-    rows.filter(ChargeRow::says_something).collect()
-}
-
 impl Stage for DynamicPriority {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
         match change {
@@ -382,7 +408,7 @@ impl Stage for DynamicPriority {
             | Change::Withdrawn { job, .. } => {
                 let beyond = self.beyond();
                 if let Some(leaf) = self.leaves.get_mut(job.leaf.index()) {
-                    let running = world.tree.node(job.leaf).running;
+                    let running = running(world, job.leaf.index());
                     leaf.meter.read(world.now, running, beyond);
                 }
                 self.follow(job, world, stale);
@@ -417,13 +443,15 @@ impl Stage for DynamicPriority {
     }
 
     fn save(&self) -> Value {
-        let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
+        let slot_ms = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
+        let used = |leaf: &Leaf| (leaf.name.clone(), [leaf.meter.whole, leaf.unbooked]);
         let (jobs, owed) = self.keep_authorities();
         let saved = Saved {
             accounts: self.accounts.clone(),
             opened: self.opened.clone(),
             interval: self.interval,
-            slot_ms: self.leaves.iter().map(used).collect(),
+            slot_ms: self.leaves.iter().map(slot_ms).collect(),
+            used: self.leaves.iter().map(used).collect(),
             jobs,
             owed,
             spent: self.spent.save(),
@@ -438,6 +466,7 @@ impl Stage for DynamicPriority {
             self.interval = saved.interval;
             self.last = Outcome::default();
             self.metered = saved.slot_ms;
+            self.used = saved.used;
             self.authorities.resume(saved.jobs, saved.owed);
             self.spent.load(saved.spent);
         }

@@ -38,6 +38,9 @@ pub trait Market {
     /// ApplicationMasters, and those that it has evicted already.
     fn reclaim(&mut self, world: &World<'_>) -> Vec<Reclaimed>;
 
+    /// Counts the use of slots up to now; called before `save`.
+    fn meter(&mut self, world: &World<'_>);
+
     /// Serves a request of the control plane, if it is one of the market's.
     fn control(
         &mut self,

@@ -16,8 +16,9 @@ const ROWS_MAX: usize = 100_000;
 /// The name under which the configuration grants.
 pub const CONFIGURATION: &str = "configuration";
 
-/// One account in the interval that ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One queue in the interval that ended. Each millisecond of its containers is in one of the three
+/// columns of use, so that all rows together have the cluster's use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChargeRow {
     /// The queue's path.
     pub queue: String,
@@ -25,7 +26,7 @@ pub struct ChargeRow {
     pub rate: Credits,
     /// Slots that the rate had bought, by pool.
     pub quota: [u32; POOLS],
-    /// Slots used and metered, times milliseconds, by pool.
+    /// Slots used and charged at the rate, times milliseconds, by pool.
     pub used_slot_ms: [i64; POOLS],
     /// Credited as income.
     pub income: Credits,
@@ -33,15 +34,41 @@ pub struct ChargeRow {
     pub debit: Credits,
     /// The balance after both.
     pub balance: Credits,
+    /// Slots used and charged to nobody, times milliseconds, by pool. 0 in older records.
+    #[serde(default)]
+    pub unpaid_slot_ms: [i64; POOLS],
+    /// ApplicationMasters, which take no slot, times milliseconds. 0 in older records.
+    #[serde(default)]
+    pub am_ms: i64,
 }
 
 impl ChargeRow {
-    /// Whether there is anything to write down, or the account stayed as it was.
+    /// Whether there is anything to write down.
     pub fn says_something(&self) -> bool {
+        let slots = [self.used_slot_ms, self.unpaid_slot_ms];
         self.quota != [0; POOLS]
-            || self.used_slot_ms != [0; POOLS]
+            || slots != [[0; POOLS]; 2]
+            || self.am_ms != 0
             || self.income > Credits::ZERO
             || self.debit > Credits::ZERO
+    }
+
+    /// Adds the use of an earlier row.
+    pub fn add_use(&mut self, earlier: &ChargeRow) {
+        let add = |sums: &mut [i64; POOLS], more: [i64; POOLS]| {
+            for (sum, more) in sums.iter_mut().zip(more) {
+                *sum = sum.saturating_add(more);
+            }
+        };
+        add(&mut self.used_slot_ms, earlier.used_slot_ms);
+        add(&mut self.unpaid_slot_ms, earlier.unpaid_slot_ms);
+        self.am_ms = self.am_ms.saturating_add(earlier.am_ms);
+    }
+
+    /// Whether it concerns no account: it has neither slots that were bought nor money.
+    pub fn is_unpaid(&self) -> bool {
+        let money = [self.rate, self.income, self.debit, self.balance];
+        self.quota == [0; POOLS] && self.used_slot_ms == [0; POOLS] && money == [Credits::ZERO; 4]
     }
 }
 
@@ -94,7 +121,8 @@ pub enum Entry {
         at_ms: Millis,
         /// The price that its end set.
         price: Credits,
-        /// Accounts that were charged, paid or had slots, in the order of names.
+        /// Queues that were charged, paid, had slots or used some, in the order of names. One
+        /// without an account has use only.
         rows: Vec<ChargeRow>,
     },
     /// A stage learnt something about jobs. It concerns no account, but is kept in the same books.
@@ -127,6 +155,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Whether a host takes the entries.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept
+    }
+
     /// Starts to keep entries until they are taken.
     pub fn keep(&mut self) {
         self.kept = true;

@@ -89,6 +89,7 @@ fn an_interval_says_who_was_charged_for_what() {
         income: Credits::ZERO,
         debit: credits(debit),
         balance: credits(100.0 - debit),
+        ..ChargeRow::default()
     };
     let expected = [
         row("root.alice", 1.0, 3, 3.0),

@@ -16,6 +16,7 @@ mod dynamic_priority_accounts;
 mod dynamic_priority_authority;
 mod dynamic_priority_ledger;
 mod dynamic_priority_spent;
+mod dynamic_priority_use;
 mod dynamic_queues;
 mod explain;
 mod explain_traces;

@@ -187,6 +187,7 @@ mod tests {
             income: Credits::from_micro(4),
             debit: Credits::from_micro(5),
             balance: Credits::from_micro(6),
+            ..Row::default()
         };
         Interval {
             ticks: 1,

@@ -18,7 +18,9 @@ use crate::store::error::{Refusal, StoreError};
 use crate::store::mark::Mark;
 use crate::store::sql::check_epoch;
 use crate::store::{Commit, Store, private};
-use line::{Record, VERSION, any_valid, chained, damaged, decode, encode, follow, is_page, read};
+use line::{
+    CHAINED, Record, VERSION, any_valid, chained, damaged, decode, encode, follow, is_page, read,
+};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -150,7 +152,7 @@ impl FileStore {
         if version == VERSION {
             return self.skip(log);
         }
-        self.upgrade(log)?;
+        self.upgrade(log, version >= CHAINED)?;
         Ok(self.header()?.0)
     }
 
@@ -184,14 +186,14 @@ impl FileStore {
         Ok((log, version))
     }
 
-    /// Rewrites a log of an older version, whose lines stand alone, in the current version. Reads
-    /// all of it first, so that damage does not get good checksums.
-    fn upgrade(&self, log: Log) -> Result<(), StoreError> {
+    /// Rewrites a log of an older version in the current version. Reads all of it first, so that
+    /// damage does not get good checksums. `linked` is as in `replay`.
+    fn upgrade(&self, log: Log, linked: bool) -> Result<(), StoreError> {
         let accounts = fs::read(self.accounts_path()).unwrap_or_default();
         let seen = decode::<Snapshot<Book>>(&accounts).map_or(0, |snapshot| snapshot.offset);
         let mut text = encode(&Record::Version(VERSION));
         let mut sum = read::<Record>(text.as_bytes()).map_or(0, |line| line.sum);
-        let log = self.replay(log, false, |record| {
+        let log = self.replay(log, linked, |record| {
             let (line, next) = chained(sum, record);
             text.push_str(&line);
             sum = next;

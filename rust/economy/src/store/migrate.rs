@@ -146,12 +146,7 @@ mod tests {
                 tick,
                 row: Row {
                     queue: queue.clone(),
-                    rate: Default::default(),
-                    quota: Default::default(),
-                    used_slot_ms: Default::default(),
-                    income: Default::default(),
-                    debit: Default::default(),
-                    balance: Default::default(),
+                    ..Row::default()
                 },
             }));
         }

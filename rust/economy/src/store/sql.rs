@@ -30,7 +30,7 @@ use write::{write_all, write_book, write_head, write_page};
 
 /// Migrations from one version of the tables to the next; entries are only ever appended. INTEGER
 /// and TEXT stand for the database's 64-bit integers and for texts that sort by their bytes.
-const VERSIONS: &[&[&str]] = &[FIRST, TOKENS_AND_FLOORS, CHECKSUMS];
+const VERSIONS: &[&[&str]] = &[FIRST, TOKENS_AND_FLOORS, CHECKSUMS, UNPAID];
 
 const FIRST: &[&str] = &[
     "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, \
@@ -73,6 +73,13 @@ const CHECKSUMS: &[&str] = &[
     "ALTER TABLE ledger ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE grants ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
     "DROP INDEX IF EXISTS ledger_by_queue",
+];
+
+/// Rows from before have no record of this use, and keep their checksums (`checksum::of_row`).
+const UNPAID: &[&str] = &[
+    "ALTER TABLE ledger ADD COLUMN map_unpaid_ms INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE ledger ADD COLUMN reduce_unpaid_ms INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE ledger ADD COLUMN am_ms INTEGER NOT NULL DEFAULT 0",
 ];
 
 /// Returns the statement that gives new tables the checksum of an empty book.

@@ -391,6 +391,7 @@ pub fn row(queue: &str, balance_micro: i64) -> Row {
         income: Credits::ZERO,
         debit: Credits::from_micro(1),
         balance: Credits::from_micro(balance_micro),
+        ..Row::default()
     }
 }
 

@@ -15,6 +15,8 @@ fn interval(i: u64) -> Interval {
         income: Credits::from_micro(500_000),
         debit: Credits::from_micro(rate * i64::from(quota) * 1_000_000),
         balance: Credits::from_micro(balance),
+        unpaid_slot_ms: [30_000, 1],
+        am_ms: 20_000,
     };
     let past = i as i64;
     let rows = vec![
@@ -102,6 +104,7 @@ fn the_ledger_in_json() {
             "price": "3.000001", "price_micro": 3_000_001,
             "rate": "2", "rate_micro": 2_000_000,
             "quota": [8, 0], "used_slot_ms": [160_000, 0],
+            "unpaid_slot_ms": [30_000, 1], "am_ms": 20_000,
             "income": "0.5", "income_micro": 500_000,
             "debit": "16", "debit_micro": 16_000_000,
             "balance": "84.5", "balance_micro": 84_500_000,
@@ -131,11 +134,11 @@ fn the_ledger_in_csv() {
     assert_eq!(header(&page, "X-Heddle-Next-From-Ms"), Some(next.as_str()));
     assert_eq!(header(&page, "X-Heddle-Next-From-Interval"), Some("2"));
     let head = "at_ms,queue,price,rate,quota_0,quota_1,used_slot_ms_0,used_slot_ms_1,income,\
-                debit,balance\n";
+                debit,balance,unpaid_slot_ms_0,unpaid_slot_ms_1,am_ms\n";
     let at_ms = START + 20_000;
     let expected = format!(
-        "{head}{at_ms},root.alice,3.000001,2,8,0,160000,0,0.5,16,84.5\n\
-         {at_ms},root.bob,3.000001,1,4,0,80000,0,0.5,4,996.5\n"
+        "{head}{at_ms},root.alice,3.000001,2,8,0,160000,0,0.5,16,84.5,30000,1,20000\n\
+         {at_ms},root.bob,3.000001,1,4,0,80000,0,0.5,4,996.5,30000,1,20000\n"
     );
     assert_eq!(text(&page), expected);
     let own = text(&ledger("bob", "/heddle/v1/ledger"));

@@ -28,6 +28,10 @@ type Case = fn(&str);
 
 const CASES: &[(&str, Case)] = &[
     ("figure_of_an_interval", figure_of_an_interval),
+    (
+        "a_queue_without_an_account_has_use_only",
+        a_queue_without_an_account_has_use_only,
+    ),
     ("ticks_follow_each_other", ticks_follow_each_other),
     ("batches_follow_each_other", batches_follow_each_other),
     ("all_or_nothing", all_or_nothing),
@@ -89,6 +93,8 @@ fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
         rate: micro(250_000),
         quota: [8, 2],
         used_slot_ms: [160_000, 39_999],
+        unpaid_slot_ms: [1, 40_000],
+        am_ms: 20_000,
         ..support::row(queue, income, debit, balance)
     }
 }
@@ -155,6 +161,56 @@ fn figure_of_an_interval(place: &str) {
     );
     assert_eq!(said, ("admin", "test", 7));
     check_conservation(other.as_mut(), "one interval");
+}
+
+/// Tasks of a queue without an account run, too: it has rows of what it used, and no others.
+fn a_queue_without_an_account_has_use_only(place: &str) {
+    let (mut store, epoch) = begun(place);
+    let unpaid = Row {
+        queue: "root.none".to_string(),
+        unpaid_slot_ms: [7, 0],
+        am_ms: 20_000,
+        ..Row::default()
+    };
+    let wrong = [
+        Row {
+            debit: micro(1),
+            ..unpaid.clone()
+        },
+        Row {
+            income: micro(1),
+            ..unpaid.clone()
+        },
+        Row {
+            balance: micro(1),
+            ..unpaid.clone()
+        },
+        Row {
+            rate: micro(1),
+            ..unpaid.clone()
+        },
+        Row {
+            quota: [0, 1],
+            ..unpaid.clone()
+        },
+        Row {
+            used_slot_ms: [1, 0],
+            ..unpaid.clone()
+        },
+    ];
+    for row in wrong {
+        let refused = refusal(store.commit_interval(epoch, &interval(1, vec![row])));
+        assert_eq!(refused, Refusal::Unknown("root.none".to_string()));
+    }
+    let rows = vec![row("root.a", 0, 1, 9_999_999), unpaid];
+    let first = interval(1, rows.clone());
+    assert_eq!(store.commit_interval(epoch, &first), Ok(Commit::Applied));
+    let mut other = store_at(place);
+    let ledger = other.ledger(&LedgerQuery::default()).unwrap();
+    let ledger: Vec<Row> = ledger.into_iter().map(|row| row.row).collect();
+    assert_eq!(ledger, rows);
+    assert!(!other.load().unwrap().accounts.contains_key("root.none"));
+    check_conservation(other.as_mut(), "without an account");
 }
 
 fn ticks_follow_each_other(place: &str) {

@@ -203,6 +203,7 @@ impl Site {
                 income: Credits::ZERO,
                 debit: Credits::from_micro(debit),
                 balance: Credits::from_micro(self.balances[i]),
+                ..ChargeRow::default()
             });
             lines.push(Line {
                 at_ms: self.at_ms,

@@ -7,6 +7,7 @@ mod engine;
 mod extract;
 mod ledger;
 mod migrate;
+mod older;
 mod order;
 mod past;
 mod purse;

@@ -168,12 +168,8 @@ fn what_is_wrong_is_refused_at_once_and_stops_nothing() {
     late.tick = 1;
     late.rows = vec![heddle_economy::record::Row {
         queue: "root.a".to_string(),
-        rate: micro(0),
-        quota: [0, 0],
-        used_slot_ms: [0, 0],
-        income: micro(0),
-        debit: micro(0),
         balance: micro(7),
+        ..heddle_economy::record::Row::default()
     }];
     let wrong = Refusal::Balance {
         queue: "root.a".to_string(),

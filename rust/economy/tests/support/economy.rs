@@ -61,6 +61,15 @@ impl Economy {
                 income: micro(income),
                 debit: micro(debit),
                 balance: micro(*balance),
+                unpaid_slot_ms: [self.random.rand_range(0..3) as i64 * 500, 0],
+                am_ms: self.random.rand_range(0..2) as i64 * 20_000,
+            });
+        }
+        if self.random.rand_range(0..3) == 0 {
+            rows.push(Row {
+                queue: "root.without-account".to_string(),
+                unpaid_slot_ms: [0, 1_500],
+                ..Row::default()
             });
         }
         let key = format!("job-{}", self.below(50));

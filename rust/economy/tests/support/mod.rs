@@ -58,6 +58,7 @@ pub fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
         income: micro(income),
         debit: micro(debit),
         balance: micro(balance),
+        ..Row::default()
     }
 }
 

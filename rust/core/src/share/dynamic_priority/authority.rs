@@ -27,6 +27,7 @@
 //!   Under `overdraft` `skip` it may then count as spent though the tick skips the charge.
 
 use super::debt::Debt;
+use super::holdings::{own, running};
 use super::meter::Meter;
 use super::policy::ChargeRate;
 use super::{DynamicPriority, ShareNodeId};
@@ -485,10 +486,10 @@ impl DynamicPriority {
 
     /// Tells whether a job of the leaf that can pay runs or waits (DP-9).
     pub(super) fn is_active(&self, leaf: usize, dormant: &Dormant, world: &World<'_>) -> bool {
-        let node = world.tree.node(ShareNodeId(leaf as u32));
+        let running = running(world, leaf);
         let (asks, slots) = dormant.get(&leaf).copied().unwrap_or_default();
-        let pays = |pool: usize| node.running[pool] > slots[pool];
-        node.pending_asks > asks || (0..POOLS).any(pays)
+        let pays = |pool: usize| running.slots[pool] > slots[pool];
+        own(world, leaf, |node| node.pending_asks) > asks || (0..POOLS).any(pays)
     }
 
     /// Returns a job's paid slots of a pool, and how many more it could pay for, if it has an

@@ -142,7 +142,7 @@ impl DynamicPriority {
             let mut queue = self.account(name);
             queue["share"] = json!(leaf.map_or(0.0, |leaf| self.leaves[leaf].share));
             queue["quota"] = json!(account.grant.map_or([0; POOLS], |grant| grant.quota));
-            queue["used"] = json!(meter.map_or([0; POOLS], |meter| meter.running));
+            queue["used"] = json!(meter.map_or([0; POOLS], |meter| meter.running.slots));
             queue["pending"] = json!(leaf.map_or([0; POOLS], |leaf| pending[leaf]));
             queue["debit"] = json!(row.map_or(0.0, |row| row.debit.to_number()));
             queue["projection"] = self.projection(leaf, account, world);

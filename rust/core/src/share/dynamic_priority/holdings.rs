@@ -2,10 +2,12 @@
 //! victims.
 
 use super::DynamicPriority;
+use super::meter::Running;
 use super::quota::{Rounding, exact};
 use super::reclaim::{Holding, Task};
 use crate::model::change::World;
 use crate::model::job::Job;
+use crate::model::share_tree::ShareNode;
 use crate::words::ids::{ContainerKey, JobId};
 use crate::words::keys::{Claim, POOLS, ShareNodeId};
 use crate::words::kind::Kind;
@@ -13,6 +15,21 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// A task by its job and key.
 type Id = (JobId, ContainerKey);
+
+/// Returns a count of a queue's own jobs. The root's node counts those of all queues.
+pub(super) fn own(world: &World<'_>, leaf: usize, count: impl Fn(&ShareNode) -> u32) -> u32 {
+    let node = world.tree.node(ShareNodeId(leaf as u32));
+    let below = node.children.iter().map(|id| count(world.tree.node(*id)));
+    count(node) - below.sum::<u32>()
+}
+
+/// Returns the containers of a queue's own jobs.
+pub(super) fn running(world: &World<'_>, leaf: usize) -> Running {
+    Running {
+        slots: std::array::from_fn(|pool| own(world, leaf, |node| node.running[pool])),
+        ams: own(world, leaf, |node| node.ams),
+    }
+}
 
 impl DynamicPriority {
     /// Returns the slots for tasks. Without configured slots they divide the cluster's room, so the

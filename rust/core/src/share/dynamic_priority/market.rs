@@ -91,6 +91,10 @@ impl Market for DynamicPriority {
         taken
     }
 
+    fn meter(&mut self, world: &World<'_>) {
+        self.read_meters(world);
+    }
+
     fn control(
         &mut self,
         op: &str,

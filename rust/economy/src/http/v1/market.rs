@@ -262,6 +262,8 @@ fn to_json(interval: &Interval, row: &Row) -> Value {
     line.insert("queue".to_string(), row.queue.as_str().into());
     line.insert("quota".to_string(), json!(row.quota));
     line.insert("used_slot_ms".to_string(), json!(row.used_slot_ms));
+    line.insert("unpaid_slot_ms".to_string(), json!(row.unpaid_slot_ms));
+    line.insert("am_ms".to_string(), row.am_ms.into());
     credit::put(&mut line, "price", interval.price.micro());
     credit::put(&mut line, "rate", row.rate.micro());
     credit::put(&mut line, "income", row.income.micro());
@@ -286,6 +288,9 @@ fn to_csv(rows: &[(&Interval, &Row)]) -> Vec<u8> {
         "income",
         "debit",
         "balance",
+        "unpaid_slot_ms_0",
+        "unpaid_slot_ms_1",
+        "am_ms",
     ];
     csv.write_record(head).expect("memory takes all");
     for (interval, row) in rows {
@@ -301,6 +306,9 @@ fn to_csv(rows: &[(&Interval, &Row)]) -> Vec<u8> {
             credit::text(row.income.micro()),
             credit::text(row.debit.micro()),
             credit::text(row.balance.micro()),
+            row.unpaid_slot_ms[0].to_string(),
+            row.unpaid_slot_ms[1].to_string(),
+            row.am_ms.to_string(),
         ];
         csv.write_record(cells)
             .expect("memory takes all, and records are of one length");

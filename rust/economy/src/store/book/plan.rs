@@ -280,7 +280,14 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
+    /// Applies a row. A queue without an account may have used what nobody paid for.
     pub(super) fn row(&mut self, row: &Row, tick: u64) -> Result<(), StoreError> {
+        if row.is_unpaid() && self.find(&row.queue).is_none() {
+            check_text("queue", &row.queue, false)?;
+            let row = row.clone();
+            self.writes.rows.push(LedgerRow { tick, row });
+            return Ok(());
+        }
         let account = self.account(&row.queue)?;
         check_amounts(&row.queue, &[row.rate, row.income, row.debit, row.balance])?;
         let budget = account.budget.micro();

@@ -1,7 +1,7 @@
 //! Queries and the decoding of their rows. An impossible value, a wrong checksum or a missing row
 //! is an error that names its table; nothing is corrected.
 
-use super::checksum::{UNSEALED, checksum, of_book};
+use super::checksum::{UNSEALED, checksum, of_book, of_row};
 use super::write::cells_of_row;
 use super::{Cell, Database};
 use crate::record::{
@@ -89,12 +89,13 @@ fn query_summed<D: Database, T>(
     table: &'static str,
     sql: &str,
     parameters: &[Cell],
+    sum_of: fn(&[Cell]) -> i64,
     mut read: impl FnMut(&mut Columns) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     query(database, table, sql, parameters, |columns| {
         let sum = columns.cells.next_back();
         let cells = columns.cells.as_slice();
-        if sum != Some(checksum(cells).into()) {
+        if sum != Some(sum_of(cells).into()) {
             let what = format!("the checksum of a row does not fit: {}", shown(cells));
             return Err(damaged(table, what));
         }
@@ -247,7 +248,14 @@ fn intervals<D: Database>(
     last: u64,
 ) -> Result<Vec<Sealed>, StoreError> {
     let parameters = [after.into(), until.into(), (limit as u64).into()];
-    let found = query_summed(database, "intervals", INTERVALS, &parameters, sealed)?;
+    let found = query_summed(
+        database,
+        "intervals",
+        INTERVALS,
+        &parameters,
+        checksum,
+        sealed,
+    )?;
     let mut end = after;
     for (at, interval) in found.iter().enumerate() {
         let first = interval.head.first();
@@ -264,6 +272,7 @@ fn intervals<D: Database>(
             "intervals",
             INTERVALS,
             &[end.into(), i64::MAX.into(), 1u64.into()],
+            checksum,
             sealed,
         )?;
         let reaches = next
@@ -404,7 +413,7 @@ fn check_rows<D: Database>(
         let tick = interval.head.tick;
         let own = rest.iter().take_while(|row| row.tick == tick).count();
         let (own, others) = rest.split_at(own);
-        let sum: i64 = own.iter().map(|row| checksum(&cells_of_row(row))).sum();
+        let sum: i64 = own.iter().map(|row| of_row(&cells_of_row(row))).sum();
         if (own.len() as u64, sum) != (interval.count, interval.sum) {
             let what = format!("rows of interval {tick} are not those that were written");
             return Err(damaged("ledger", what));
@@ -422,7 +431,8 @@ fn check_rows<D: Database>(
 
 /// Columns of `ledger`, in the order in which they are written.
 const LEDGER: &str = "SELECT tick, queue, rate, map_quota, reduce_quota, map_used_ms, \
-                      reduce_used_ms, income, debit, balance, checksum FROM ledger \
+                      reduce_used_ms, income, debit, balance, map_unpaid_ms, \
+                      reduce_unpaid_ms, am_ms, checksum FROM ledger \
                       WHERE tick >= $1 AND tick <= $2 ORDER BY tick, queue LIMIT $3";
 
 fn row_of(row: &mut Columns) -> Result<LedgerRow, StoreError> {
@@ -436,6 +446,8 @@ fn row_of(row: &mut Columns) -> Result<LedgerRow, StoreError> {
             income: row.credits()?,
             debit: row.credits()?,
             balance: row.credits()?,
+            unpaid_slot_ms: [row.integer()?, row.integer()?],
+            am_ms: row.integer()?,
         },
     })
 }
@@ -452,7 +464,7 @@ pub(super) fn read_grants<D: Database>(
     last: u64,
 ) -> Result<Vec<GrantRecord>, StoreError> {
     let parameters = [after.into(), (limit as u64).into()];
-    let grants = query_summed(database, "grants", GRANTS, &parameters, grant_of)?;
+    let grants = query_summed(database, "grants", GRANTS, &parameters, checksum, grant_of)?;
     let mut end = after;
     for grant in &grants {
         if grant.number != end + 1 || grant.number > last {
@@ -491,7 +503,7 @@ fn any_rows<D: Database>(
     limit: usize,
 ) -> Result<Vec<LedgerRow>, StoreError> {
     let parameters = [from.into(), to.into(), (limit as u64).into()];
-    query_summed(database, "ledger", LEDGER, &parameters, row_of)
+    query_summed(database, "ledger", LEDGER, &parameters, of_row, row_of)
 }
 
 /// Reads rows after a place without checking: they may have no checksums yet.
@@ -501,7 +513,7 @@ pub(super) fn unsealed_rows<D: Database>(
     limit: usize,
 ) -> Result<Vec<LedgerRow>, StoreError> {
     let sql = "SELECT tick, queue, rate, map_quota, reduce_quota, map_used_ms, reduce_used_ms, \
-               income, debit, balance FROM ledger \
+               income, debit, balance, map_unpaid_ms, reduce_unpaid_ms, am_ms FROM ledger \
                WHERE tick >= $1 AND (tick > $1 OR queue > $2) ORDER BY tick, queue LIMIT $3";
     let parameters = [
         after.0.into(),

@@ -1,7 +1,7 @@
 //! Statements that write. Each inserts many rows, so that a commit of thousands of queues takes a
 //! few round trips. Their order is irrelevant inside the caller's transaction.
 
-use super::checksum::{checksum, of_book};
+use super::checksum::{checksum, of_book, of_row};
 use super::{Cell, Database};
 use crate::record::{GrantKind, GrantRecord, IntervalHead, LedgerRow, Page};
 use crate::store::book::{Book, Writes};
@@ -41,10 +41,11 @@ fn insert_summed<D: Database>(
     database: &mut D,
     head: &str,
     mut rows: Vec<Vec<Cell>>,
+    sum: fn(&[Cell]) -> i64,
     tail: &str,
 ) -> Result<(), StoreError> {
     for row in &mut rows {
-        row.push(checksum(row).into());
+        row.push(sum(row).into());
     }
     insert(database, head, rows, tail)
 }
@@ -60,7 +61,7 @@ pub(super) fn write_all<D: Database>(
     write_rows(database, &writes.rows, "")?;
     write_grants(database, &writes.grants, "")?;
     if let Some(interval) = &writes.interval {
-        let sums = writes.rows.iter().map(|row| checksum(&cells_of_row(row)));
+        let sums = writes.rows.iter().map(|row| of_row(&cells_of_row(row)));
         let of_rows = (writes.rows.len() as u64, sums.sum());
         write_intervals(database, &[(*interval, of_rows)], "")?;
     }
@@ -199,7 +200,7 @@ pub(super) fn write_intervals<D: Database>(
     });
     let head = "INSERT INTO intervals (tick, ticks, at_ms, price, epoch, row_count, row_sum, \
                 checksum)";
-    insert_summed(database, head, rows.collect(), tail)
+    insert_summed(database, head, rows.collect(), checksum, tail)
 }
 
 pub(super) fn cells_of_row(LedgerRow { tick, row }: &LedgerRow) -> Vec<Cell> {
@@ -214,6 +215,9 @@ pub(super) fn cells_of_row(LedgerRow { tick, row }: &LedgerRow) -> Vec<Cell> {
         row.income.micro().into(),
         row.debit.micro().into(),
         row.balance.micro().into(),
+        row.unpaid_slot_ms[0].into(),
+        row.unpaid_slot_ms[1].into(),
+        row.am_ms.into(),
     ]
 }
 
@@ -223,13 +227,10 @@ pub(super) fn write_rows<D: Database>(
     tail: &str,
 ) -> Result<(), StoreError> {
     let head = "INSERT INTO ledger (tick, queue, rate, map_quota, reduce_quota, map_used_ms, \
-                reduce_used_ms, income, debit, balance, checksum)";
-    insert_summed(
-        database,
-        head,
-        rows.iter().map(cells_of_row).collect(),
-        tail,
-    )
+                reduce_used_ms, income, debit, balance, map_unpaid_ms, reduce_unpaid_ms, am_ms, \
+                checksum)";
+    let rows = rows.iter().map(cells_of_row).collect();
+    insert_summed(database, head, rows, of_row, tail)
 }
 
 pub(super) fn write_grants<D: Database>(
@@ -253,7 +254,7 @@ pub(super) fn write_grants<D: Database>(
         ]
     });
     let head = "INSERT INTO grants (number, at_ms, kind, queue, amount, granted_by, why, checksum)";
-    insert_summed(database, head, rows.collect(), tail)
+    insert_summed(database, head, rows.collect(), checksum, tail)
 }
 
 /// Writes a whole book into empty tables.

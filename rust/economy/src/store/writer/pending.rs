@@ -340,9 +340,7 @@ fn rows_together(
         let both = rows.get_mut(row.queue.as_str())?;
         both.income = both.income + before.income;
         both.debit = both.debit + before.debit;
-        for (used, before) in both.used_slot_ms.iter_mut().zip(before.used_slot_ms) {
-            *used = used.saturating_add(before);
-        }
+        both.add_use(&before);
         if both.income.max(both.debit) > Credits::MAX {
             return None;
         }

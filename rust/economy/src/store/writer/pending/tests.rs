@@ -17,6 +17,8 @@ fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
         income: micro(income),
         debit: micro(debit),
         balance: micro(balance),
+        unpaid_slot_ms: [0, 7],
+        am_ms: 9,
     }
 }
 
@@ -61,7 +63,7 @@ fn two_intervals_become_their_sum() {
     assert_eq!((both.first(), both.tick, both.ticks), (4, 5, 2));
     assert_eq!((both.at_ms, both.price.micro()), (5, 5));
     let mut a = row("a", 10, 30, 80);
-    a.used_slot_ms = [40_000, 0];
+    (a.used_slot_ms, a.unpaid_slot_ms, a.am_ms) = ([40_000, 0], [0, 14], 18);
     assert_eq!(both.rows, [a, row("b", 0, 1, 9), row("c", 1, 0, 1)]);
     assert_eq!(both.changes, [rate("b", 1), opened("c"), rate("a", 2)]);
 }
@@ -255,8 +257,61 @@ fn a_grant_after_the_charge_is_in_what_is_left() {
     };
     let both = merge(earlier, later).unwrap();
     let mut b = row("b", 0, 20, 80);
-    b.used_slot_ms = [40_000, 0];
+    (b.used_slot_ms, b.unpaid_slot_ms, b.am_ms) = ([40_000, 0], [0, 14], 18);
     assert_eq!(both.rows, [row("a", 0, 10, 100), b]);
+}
+
+/// The use of a queue that had no account, and then one, is one row of the account.
+#[test]
+fn use_before_an_account_was_opened_is_kept_with_it() {
+    let unpaid = |am_ms: i64| Row {
+        queue: "c".to_string(),
+        am_ms,
+        ..Row::default()
+    };
+    let grant = Change::Grant {
+        queue: "c".to_string(),
+        amount: micro(50),
+        by: "admin".to_string(),
+        why: String::new(),
+    };
+    let earlier = interval(1, vec![unpaid(3)]);
+    let later = |rows| Interval {
+        changes: vec![opened("c"), grant.clone()],
+        ..interval(2, rows)
+    };
+    let both = merge(earlier.clone(), later(vec![row("c", 0, 10, 40)])).unwrap();
+    let sum = Row {
+        am_ms: 12,
+        ..row("c", 0, 10, 40)
+    };
+    assert_eq!(both.rows, [sum]);
+    let book = Book::default();
+    assert!(
+        book.plan_interval(&Interval {
+            tick: 1,
+            ticks: 1,
+            ..both
+        })
+        .is_ok()
+    );
+    let both = merge(earlier, later(Vec::new())).unwrap();
+    let balance = micro(50);
+    assert_eq!(
+        both.rows,
+        [Row {
+            balance,
+            ..unpaid(3)
+        }]
+    );
+    assert!(
+        book.plan_interval(&Interval {
+            tick: 1,
+            ticks: 1,
+            ..both
+        })
+        .is_ok()
+    );
 }
 
 /// A nonce that was forgotten at the end of the first interval may return in the second.

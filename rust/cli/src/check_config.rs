@@ -8,7 +8,7 @@ mod environment;
 
 use clap::Args;
 use heddle_core::config::{Allocations, parse_json};
-use heddle_core::setup::{faults_of_config, read_config};
+use heddle_core::setup::{faults_of_config, read_config, without_effect};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -270,6 +270,9 @@ fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), 
             file.display(),
             queue.path
         );
+    }
+    for text in without_effect(&config, &config) {
+        eprintln!("{}: {text} (a warning)", file.display());
     }
     services.map_err(|fault| vec![fault])
 }

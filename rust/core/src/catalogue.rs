@@ -1,6 +1,8 @@
 //! Every policy that there is, and the names under which they are composed. A new policy adds its
 //! line to a list here; configuration, simulator, demo, bench and documents follow.
 
+pub(crate) mod unread;
+
 use crate::config::{Composition, Config, ConfigError, Section, unknown};
 use crate::stage::entry::{Entry, Key, PolicySection, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};

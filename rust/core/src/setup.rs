@@ -183,6 +183,12 @@ fn remove(value: &mut Value, key: &str) -> bool {
     }
 }
 
+/// Sentences about what `heddle.json` says in vain: no stage of the policy in force reads it.
+/// `merged` is what is in force, heddle.json itself unless it lies over another file.
+pub fn without_effect(config: &Value, merged: &Value) -> Vec<String> {
+    catalogue::unread::warnings(config, merged)
+}
+
 /// Reads `heddle.json`; `resource_types` are the names that shares may use.
 pub fn read_config(config: &Value, resource_types: &[String]) -> Result<Config, ConfigError> {
     Section::all("", config, |root| {

@@ -5,12 +5,16 @@
 mod stock;
 
 use heddle_core::config::parse_json;
-use heddle_core::setup::read_config;
+use heddle_core::setup::{read_config, without_effect};
 use heddle_stock::{Property, bounds};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+
+/// Levels of the host's log.
+const WARN: u8 = 2;
+const INFO: u8 = 3;
 
 /// What the host found.
 #[derive(Deserialize)]
@@ -96,15 +100,19 @@ fn merged(found: &Found) -> Result<Value, String> {
             ));
         }
     };
-    let (source, config, log, shown) = match under {
+    let (source, config, mut log, shown) = match under {
         Some(under) => (
             format!("{source} over {}", under.name),
             under.config,
             under.log,
             under.shown,
         ),
-        None => (source, own, Vec::new(), Value::Null),
+        None => (source, own.clone(), Vec::new(), Value::Null),
     };
+    if let Some(file) = &found.json {
+        let idle = without_effect(&own, &config).into_iter();
+        log.extend(idle.map(|text| (WARN, format!("{}: {text}", file.name))));
+    }
     Ok(json!({
         "source": source,
         "users": users(&config),
@@ -229,6 +237,18 @@ mod tests {
         assert_eq!(none["config"], json!({}));
         assert_eq!(none["source"], "defaults (no heddle.json)");
         assert_eq!(none["places_by_facts"], false);
+    }
+
+    #[test]
+    fn settings_without_effect_are_for_the_log() {
+        let log = |text: &str| of_json(text, None)["log"].clone();
+        let idle = r#"{"deficit": {"size_weight": true}}"#;
+        let expected = "/etc/heddle.json: key `deficit` has no effect: order `by-queue` does not \
+                        read it, `deficit` does; take it out, or set `policy` to \
+                        {\"share\": \"fair\", \"order\": \"deficit\", \"place\": \"delay\"}";
+        assert_eq!(log(idle), json!([[2, expected]]));
+        let read = r#"{"policy": {"order": "deficit"}, "deficit": {"size_weight": true}}"#;
+        assert_eq!(log(read), json!([]));
     }
 
     #[test]

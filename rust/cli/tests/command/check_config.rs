@@ -405,3 +405,25 @@ fn a_stock_file_is_read_in_the_encoding_that_it_declares() {
     let json = String::from_utf8(convert.expect("it starts").stdout).expect("UTF-8");
     assert!(json.contains("root.b\u{fc}ro"), "{json}");
 }
+
+#[test]
+fn settings_that_the_policy_does_not_read_are_warned_of() {
+    let text = r#"{"policy": {"order": "hfsp", "place": "local-first"}, "delay": {"node_wait_ms": 1},
+                   "queues": [{"path": "root.a", "min_maps": 3, "max_running_jobs": 2}]}"#;
+    let path = file("idle", "heddle.json", text);
+    let output = check(&[&path]);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).expect("it speaks UTF-8");
+    let keys = [
+        "key `min_maps` of queue `root.a` has no effect: ",
+        "key `delay` has no effect: ",
+    ];
+    assert_eq!(said.lines().count(), keys.len(), "{said}");
+    for (line, key) in said.lines().zip(keys) {
+        assert!(
+            line.starts_with(&format!("{}: {key}", path.display())),
+            "{said}"
+        );
+        assert!(line.ends_with(" (a warning)"), "{said}");
+    }
+}

@@ -27,6 +27,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "users",
     }),
     wants: &[],
+    reads: &["queues.size_weight", "queue_defaults.size_weight"],
     own: None,
     build: |_config| Box::new(ByQueue::default()),
 };

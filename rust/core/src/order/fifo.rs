@@ -20,6 +20,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "users",
     }),
     wants: &[],
+    reads: &[],
     own: None,
     build: |_config| Box::new(Fifo),
 };

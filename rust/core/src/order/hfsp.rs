@@ -48,6 +48,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "sizes",
     }),
     wants: &[Wants::Totals, Wants::Progress, Wants::Tasks],
+    reads: &[],
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

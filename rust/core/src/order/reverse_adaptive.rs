@@ -54,6 +54,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "goals",
     }),
     wants: &[Wants::Totals],
+    reads: &[],
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

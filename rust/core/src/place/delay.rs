@@ -31,6 +31,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     summary: "tasks wait a bounded time for a node, then a rack, that holds their data",
     preset: None,
     wants: &[],
+    reads: &[],
     own: Some(PolicySection {
         section: SECTION,
         keys: KEYS,

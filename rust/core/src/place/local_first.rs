@@ -10,6 +10,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     summary: "the nearest task for the node that reports; no waiting",
     preset: None,
     wants: &[],
+    reads: &[],
     own: None,
     build: |_config| Box::new(LocalFirst),
 };

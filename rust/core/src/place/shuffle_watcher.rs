@@ -56,6 +56,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
         workload: "shuffles",
     }),
     wants: &[Wants::Totals, Wants::Traffic],
+    reads: &[],
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

@@ -9,6 +9,7 @@ pub(crate) const ENTRY: RankEntry = RankEntry {
     summary: "the most used node that has room first; a node that reports is filled",
     preset: None,
     wants: &[],
+    reads: &[],
     own: None,
     build: |_config| Box::new(Pack),
 };

@@ -9,6 +9,7 @@ pub(crate) const ENTRY: RankEntry = RankEntry {
     summary: "the least used node first; a node that reports leaves room to less used ones",
     preset: None,
     wants: &[],
+    reads: &[],
     own: None,
     build: |_config| Box::new(Spread),
 };

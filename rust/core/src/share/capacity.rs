@@ -12,6 +12,7 @@ use crate::stage::behind::{Passed, guaranteed_by_weight, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::division;
+use crate::stage::entry::DIVISION;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey};
 use crate::words::resource::Resource;
@@ -23,6 +24,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
               without them, by weight",
     preset: None,
     wants: &[],
+    reads: DIVISION,
     own: None,
     build: |config| {
         Box::new(Capacity(ByUsage {

@@ -12,6 +12,7 @@ use crate::model::waterfill::{Claim, waterfill_exact};
 use crate::stage::behind::{Passed, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
+use crate::stage::entry::DIVISION;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey, ShareNodeId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
@@ -22,6 +23,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
     summary: "queues (users, unless configured otherwise) by weighted dominant-resource fairness",
     preset: None,
     wants: &[],
+    reads: DIVISION,
     own: None,
     build: |_config| Box::new(Drf),
 };

@@ -64,6 +64,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
         workload: "bids",
     }),
     wants: &[Wants::Tasks],
+    reads: &["queues.budget", "queues.spending_rate", "queues.income"],
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

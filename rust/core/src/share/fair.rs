@@ -13,7 +13,7 @@ use crate::stage::behind::{Passed, guaranteed_by_weight, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
 use crate::stage::division::{self, claims, wanted};
-use crate::stage::entry::Preset;
+use crate::stage::entry::{DIVISION, Preset};
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey};
 use crate::words::resource::Resource;
@@ -32,6 +32,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
         workload: "users",
     }),
     wants: &[],
+    reads: DIVISION,
     own: None,
     build: |config| {
         Box::new(Fair(ByUsage {

@@ -16,6 +16,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
               the root's hold",
     preset: None,
     wants: &[],
+    reads: &[],
     own: None,
     build: |_config| Box::new(Single),
 };

@@ -12,11 +12,17 @@ pub struct Entry<Stage: ?Sized> {
     pub preset: Option<Preset>,
     /// The facts that it wants to hear of jobs and that only their ApplicationMasters know.
     pub wants: &'static [Wants],
+    /// Keys of the configuration outside of its section that act only under an entry that lists
+    /// them. Without a list of their own, keys act under every policy.
+    pub reads: &'static [&'static str],
     /// The section of the configuration that it reads itself, if it has settings.
     pub own: Option<PolicySection>,
     /// Builds the stage.
     pub build: fn(&Config) -> Box<Stage>,
 }
+
+/// The keys of shares that divide the cluster among a tree of queues.
+pub const DIVISION: &[&str] = &["queues.weight", "queues.min_share", "preemption.enabled"];
 
 /// A name for a composition.
 #[derive(Clone, Copy)]

@@ -1,15 +1,11 @@
 //! The file or the properties of a stock scheduler, translated, with heddle.json over it.
 
-use super::Stock;
+use super::{INFO, Stock, WARN};
 use heddle_stock::{
     Fault, Note, Properties, Property, Verdict, capacity, fair, in_vain, merge, refused, site,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// Levels of the host's log.
-const WARN: u8 = 2;
-const INFO: u8 = 3;
 
 /// Remedies of what cannot be done, said once for all of them.
 const REMEDY: &str = "Change them, or list them in heddle.queues.tolerate in yarn-site.xml to \

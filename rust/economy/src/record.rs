@@ -104,8 +104,8 @@ pub struct Interval {
     pub price: Price,
     /// Uncommitted changes made during the interval; applied before the rows.
     pub changes: Vec<Change>,
-    /// Queues that were charged, paid, had slots or used some, one of each. An account without a row
-    /// stays unchanged; a row without an account has use only.
+    /// Queues that were charged, paid, had slots or used some, each once. An account without a
+    /// row stays unchanged; a row without an account has use only.
     pub rows: Vec<Row>,
 }
 

@@ -408,7 +408,8 @@ fn a_stock_file_is_read_in_the_encoding_that_it_declares() {
 
 #[test]
 fn settings_that_the_policy_does_not_read_are_warned_of() {
-    let text = r#"{"policy": {"order": "hfsp", "place": "local-first"}, "delay": {"node_wait_ms": 1},
+    let text = r#"{"policy": {"order": "hfsp", "place": "local-first"},
+                   "delay": {"node_wait_ms": 1},
                    "queues": [{"path": "root.a", "min_maps": 3, "max_running_jobs": 2}]}"#;
     let path = file("idle", "heddle.json", text);
     let output = check(&[&path]);

@@ -1,5 +1,5 @@
-//! Settings that no stage in force reads. They are no faults: a site may keep those of a policy that
-//! it tries now and then. But who sets them expects an effect.
+//! Settings that no stage in force reads. They are no faults: a site may keep those of a policy
+//! that it tries now and then. But who sets them expects an effect.
 
 use super::{ORDERS, PLACES, SHARES, read_composition};
 use crate::config::{Composition, Section};
@@ -216,7 +216,8 @@ mod tests {
             ],
         });
         let policy = "order `by-queue` does not read it, `deficit` does; take it out, or set \
-                      `policy` to {\"share\": \"fair\", \"order\": \"deficit\", \"place\": \"delay\"}";
+                      `policy` to {\"share\": \"fair\", \"order\": \"deficit\", \
+                      \"place\": \"delay\"}";
         let expected = [
             format!("key `deficit` has no effect: {policy}"),
             format!("key `max_tasks_per_job` of queue `root.b` and 1 more has no effect: {policy}"),

@@ -45,12 +45,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "users",
     }),
     wants: &[],
-    reads: &[
-        "queues.min_maps",
-        "queues.min_reduces",
-        "queues.max_tasks_per_job",
-        "queues.weight",
-    ],
+    reads: settings::OF_QUEUES,
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

@@ -337,8 +337,8 @@ fn config(settings: &Value, typed: bool) -> Value {
     };
     let queues = USERS.iter().zip([40.0, 20.0, 7.0, 0.0]).map(queue);
     let queues: Vec<Value> = queues.collect();
-    let mut config = json!({"policy": "dynamic-priority", "dynamic_priority": settings, "queues": queues,
-               "heartbeat_fill": 1.0});
+    let mut config = json!({"policy": "dynamic-priority", "dynamic_priority": settings,
+                            "queues": queues, "heartbeat_fill": 1.0});
     if typed {
         config["slots"] = json!({"map_per_node": 2, "reduce_per_node": 1});
     }

@@ -47,6 +47,14 @@ const COUNT_MAX: i64 = u32::MAX as i64;
 /// Key in the configuration.
 pub(super) const SECTION: &str = "deficit";
 
+/// Keys of queues.
+pub(super) const OF_QUEUES: &[&str] = &[
+    "queues.min_maps",
+    "queues.min_reduces",
+    "queues.max_tasks_per_job",
+    "queues.weight",
+];
+
 /// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(

@@ -141,6 +141,12 @@ impl Shapes {
         &self.standing
     }
 
+    /// The bits of the pending shapes of ApplicationMasters.
+    pub(crate) fn mask_of_masters(&self) -> u128 {
+        let masters = self.standing.iter().filter(|id| self.get(**id).size.am);
+        masters.fold(0, |mask, id| mask | 1 << id.bit())
+    }
+
     /// Counts an ask of this shape into the backlog.
     pub(crate) fn enter(&mut self, id: ShapeId, now: Millis) {
         let shape = &mut self.table[id.0 as usize];

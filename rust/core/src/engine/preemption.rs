@@ -209,7 +209,7 @@ impl Engine {
             && !job.is_held(ask)
             && if ask.facts.am {
                 let tree = self.tree_of(ask.facts.partition);
-                tree.admits_am(job.leaf, &ask.facts.resource)
+                tree.admits_am(job.leaf, ask.shape, &ask.facts.resource)
             } else {
                 job.admitted[job.kind(ask.facts.priority) as usize]
             }

@@ -366,7 +366,7 @@ impl Search<'_> {
                 let room = || self.tree.room_at(at, leaf, id);
                 !self.tree.node(at).limited || size.resource.fits_in(&room())
             })
-            && (!size.am || self.tree.admits_am(leaf, &size.resource))
+            && (!size.am || self.tree.admits_am(leaf, id, &size.resource))
     }
 
     /// Whether the job can pay for one more container, if this pass asks for that, does not

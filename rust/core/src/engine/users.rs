@@ -7,6 +7,8 @@ mod check;
 mod masters;
 mod report;
 
+pub(super) use masters::Refused;
+
 use super::Engine;
 use crate::config::Compare;
 use crate::model::by_label::{ByLabel, Over};
@@ -518,6 +520,8 @@ impl Engine {
         }
         self.users.released |= job.over.exceeds(over) || job.master_held && !master;
         (job.over, job.master_held) = (over.clone(), master);
+        let leaf = job.leaf;
+        self.note_held(leaf);
         for ask in self.ask_ids(id) {
             let job = self.cluster.job(id).expect("it was found above");
             match job.ask(ask) {

@@ -512,7 +512,7 @@ impl<'a> Round<'a> {
         within
             && (!ask.facts.am
                 || match self.masters.get(&(book, leaf)) {
-                    None => tree.admits_am(leaf, size),
+                    None => tree.admits_am(leaf, ask.shape, size),
                     Some(planned) => tree.am_limit(leaf).is_none_or(|limit| {
                         (tree.node(leaf).am_used + *planned + *size).fits_in(&limit)
                     }),

@@ -204,13 +204,15 @@ fn of_user(reason: &Reason, names: &Names<'_>) -> String {
             used,
             wanted,
             max,
+            kept,
         } => format!(
             "ApplicationMasters of its user use {} of {} in {} (max_am_share, one user's part), \
-             and one more needs {}",
+             and one more needs {}{}",
             names.amount(resource, used),
             names.amount(resource, max),
             names.queue(queue),
-            names.amount(resource, wanted)
+            names.amount(resource, wanted),
+            kept_in_line(resource, kept, names)
         ),
         _ => String::new(),
     }
@@ -235,12 +237,14 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             used,
             wanted,
             max,
+            kept,
         } => format!(
-            "ApplicationMasters of {} use {} of {} (max_am_share), and one more needs {}",
+            "ApplicationMasters of {} use {} of {} (max_am_share), and one more needs {}{}",
             names.queue(queue),
             names.amount(resource, used),
             names.amount(resource, max),
-            names.amount(resource, wanted)
+            names.amount(resource, wanted),
+            kept_in_line(resource, kept, names)
         ),
         Reason::Quota { .. } => of_market(reason, names),
         Reason::Authority { .. } => of_authority(reason),
@@ -263,24 +267,26 @@ fn of_limit(reason: &Reason, names: &Names<'_>) -> String {
             wanted,
             max,
             kept,
-        } => {
-            let kept = match kept {
-                0 => String::new(),
-                kept => {
-                    let kept = names.amount(resource, kept);
-                    format!("; {kept} of the rest are kept for a container that is next in line")
-                }
-            };
-            format!(
-                "{} uses {} of {} ({}), and one more container needs {}{kept}",
-                names.queue(queue),
-                names.amount(resource, used),
-                names.amount(resource, max),
-                names.limit(queue),
-                names.amount(resource, wanted)
-            )
-        }
+        } => format!(
+            "{} uses {} of {} ({}), and one more container needs {}{}",
+            names.queue(queue),
+            names.amount(resource, used),
+            names.amount(resource, max),
+            names.limit(queue),
+            names.amount(resource, wanted),
+            kept_in_line(resource, kept, names)
+        ),
         _ => String::new(),
+    }
+}
+
+fn kept_in_line(resource: u8, kept: i64, names: &Names<'_>) -> String {
+    match kept {
+        0 => String::new(),
+        kept => {
+            let kept = names.amount(resource, kept);
+            format!("; {kept} of the rest are kept for a container that is next in line")
+        }
     }
 }
 

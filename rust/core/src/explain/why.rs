@@ -232,13 +232,13 @@ impl View<'_> {
         let label = asked.ask.facts.partition;
         let masters = !asked.job.over.on(label);
         let bound = self.answers.user_bound(asked.job, label, masters)?;
-        let room = bound.limit - bound.used;
+        let room = bound.limit - bound.used - bound.kept;
         let (queue, size) = (bound.queue, asked.size());
         if masters {
             let lacking = shortage(&size, &room)?;
             let (resource, wanted) = (lacking.resource, lacking.wanted);
             let i = usize::from(resource);
-            let (used, max) = (bound.used[i], bound.limit[i]);
+            let (used, max, kept) = (bound.used[i], bound.limit[i], bound.kept[i]);
             return Some(match bound.of_leaf {
                 true => Reason::MasterLimit {
                     queue,
@@ -246,6 +246,7 @@ impl View<'_> {
                     used,
                     wanted,
                     max,
+                    kept,
                 },
                 false => Reason::UserMasters {
                     queue,
@@ -253,6 +254,7 @@ impl View<'_> {
                     used,
                     wanted,
                     max,
+                    kept,
                 },
             });
         }
@@ -293,8 +295,7 @@ impl View<'_> {
             let node = tree.node(at);
             let lacking = shortage(&size, &room(at)).filter(|_| node.limited)?;
             let i = usize::from(lacking.resource);
-            let kept =
-                node.max_share - node.used - tree.room_at(at, asked.job.leaf, asked.ask.shape);
+            let kept = node.kept_from(false, asked.job.leaf, asked.ask.shape);
             Some(Reason::QueueLimit {
                 queue: node.queue,
                 resource: lacking.resource,
@@ -308,9 +309,11 @@ impl View<'_> {
 
     fn over_masters(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
         let (tree, leaf, size) = (self.world.tree, asked.job.leaf, asked.size());
-        let (at, most) = tree.full_of_masters(leaf, &size, tree.node(leaf).max_am_share)?;
+        let (part, shape) = (tree.node(leaf).max_am_share, asked.ask.shape);
+        let (at, most) = tree.full_of_masters(leaf, &size, part, Some(shape))?;
         let node = tree.node(at);
-        let lacking = shortage(&size, &(most - node.am_used))?;
+        let kept = node.kept_from(true, leaf, shape);
+        let lacking = shortage(&size, &(most - node.am_used - kept))?;
         let i = usize::from(lacking.resource);
         Some(Reason::MasterLimit {
             queue: node.queue,
@@ -318,6 +321,7 @@ impl View<'_> {
             used: node.am_used[i],
             wanted: lacking.wanted,
             max: most[i],
+            kept: kept[i],
         })
     }
 

@@ -94,6 +94,8 @@ pub struct ShareNode {
     pub limited: bool,
     /// The ask for which what `max_share` leaves is kept; see `engine/at_limit.rs`.
     pub(crate) kept: Option<Kept>,
+    /// The same for what ApplicationMasters leave of their limit.
+    pub(crate) kept_for_masters: Option<Kept>,
     /// The part of the fair share that ApplicationMasters may take; -1 for no limit.
     pub max_am_share: f64,
     /// How it is compared with its siblings, if the queue above says so.
@@ -157,6 +159,7 @@ impl ShareNode {
             max_share: Resource::UNBOUNDED,
             limited: false,
             kept: None,
+            kept_for_masters: None,
             max_am_share: 1.0,
             compared_by: None,
             sets_minimum: false,
@@ -184,6 +187,18 @@ impl ShareNode {
         };
         node.configure(limits);
         node
+    }
+
+    /// What its limit keeps from a shape of a leaf below it for others, which are next in line; or
+    /// what that of ApplicationMasters keeps.
+    pub(crate) fn kept_from(&self, masters: bool, leaf: ShareNodeId, shape: ShapeId) -> Resource {
+        let kept = if masters {
+            self.kept_for_masters
+        } else {
+            self.kept
+        };
+        let kept = kept.filter(|kept| (kept.leaf, kept.shape) != (leaf, shape));
+        kept.map_or(Resource::ZERO, |kept| kept.size)
     }
 
     /// Takes over weight and limits.
@@ -417,11 +432,7 @@ impl ShareTree {
     /// what is kept.
     pub(crate) fn room_at(&self, at: ShareNodeId, leaf: ShareNodeId, shape: ShapeId) -> Resource {
         let node = &self.nodes[at.index()];
-        let room = node.max_share - node.used;
-        match node.kept {
-            Some(kept) if (kept.leaf, kept.shape) != (leaf, shape) => room - kept.size,
-            _ => room,
-        }
+        node.max_share - node.used - node.kept_from(false, leaf, shape)
     }
 
     /// Adds to (or takes from) the usage of a leaf and everything above it.

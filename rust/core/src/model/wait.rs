@@ -60,6 +60,8 @@ pub(crate) struct UserBound {
     pub queue: QueueId,
     pub used: Resource,
     pub limit: Resource,
+    /// The part of what the limit leaves that is kept for an ApplicationMaster before it.
+    pub kept: Resource,
     /// Whether it is the limit of all users.
     pub of_leaf: bool,
     /// Index of the resource type by which usage and limit compare.
@@ -153,6 +155,8 @@ pub enum Reason {
         wanted: i64,
         /// Limit of what they may use.
         max: i64,
+        /// The part of what the limit leaves that is kept for one that is next in line.
+        kept: i64,
     },
     /// No node of its label is up.
     NoNodes {
@@ -195,6 +199,8 @@ pub enum Reason {
         wanted: i64,
         /// Limit of what they may use.
         max: i64,
+        /// The part of what the limit leaves that is kept for one that is next in line.
+        kept: i64,
     },
     /// Its queue uses what its bid buys, and no slot is idle.
     Quota {

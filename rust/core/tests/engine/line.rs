@@ -1,6 +1,9 @@
 //! Large asks beside small ones, at limits and on full nodes: in steady state those that are next
 //! in line get what they would get if all asks had one size.
 
+mod masters;
+mod users;
+
 use crate::common::{Host, plain_ask};
 use heddle_core::Resource;
 use heddle_core::words::event::AskFacts;
@@ -178,6 +181,24 @@ fn a_limit_is_kept_for_a_bounded_time() {
     assert_eq!(steady.host.running(2), 8, "it can never run");
 }
 
+/// Numbers from 0 to below what each call names.
+fn numbers(seed: u64) -> impl FnMut(i64) -> i64 {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as i64 % below
+    }
+}
+
+/// How many cases each search plays: `HEDDLE_LINE_SEEDS`, or `few`.
+fn seeds(few: u64) -> u64 {
+    let seeds = std::env::var_os("HEDDLE_LINE_SEEDS");
+    let seeds = seeds.and_then(|text| text.to_str()?.parse().ok());
+    seeds.unwrap_or(few)
+}
+
 /// A random tree below one queue: leaves of some weights, some with limits of their own, each with
 /// one job of endless asks of one size. `sizes` says which.
 struct Tree {
@@ -190,13 +211,7 @@ struct Tree {
 
 impl Tree {
     fn draw(seed: u64) -> Tree {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut draw = |below: i64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 33) as i64 % below
-        };
+        let mut draw = numbers(seed);
         let share = ["fair", "capacity", "drf"][draw(3) as usize];
         let nodes = 3 + draw(3);
         let node_gb = 12 * (1 + draw(2));
@@ -278,12 +293,8 @@ fn behind(seeds: u64, after_ms: i64) -> Vec<String> {
     (1..=seeds).filter_map(play).collect()
 }
 
-/// `HEDDLE_LINE_SEEDS` is the number of trees.
 #[test]
 fn no_leaf_falls_behind_because_its_asks_are_larger() {
-    let seeds = std::env::var_os("HEDDLE_LINE_SEEDS");
-    let seeds = seeds.and_then(|text| text.to_str()?.parse().ok());
-    let seeds = seeds.unwrap_or(4);
-    let fails = behind(seeds, 5_000);
+    let fails = behind(seeds(4), 5_000);
     assert!(fails.is_empty(), "{}", fails.join("\n"));
 }

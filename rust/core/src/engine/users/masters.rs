@@ -9,11 +9,83 @@
 
 use super::{Engine, JobBook, LeafBook, Standing};
 use crate::config::Compare;
+use crate::engine::at_limit::Limit;
 use crate::model::job::{Ask, Job};
 use crate::model::user_limit::Terms;
 use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What becomes of a line of ApplicationMasters.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct TurnOut {
+    /// The jobs whose masters have room, in order.
+    pub(in crate::engine) starts: Vec<JobId>,
+    /// The first that each limit refuses.
+    pub(in crate::engine) refused: Vec<Refused>,
+}
+
+/// An ApplicationMaster that is next in line below a limit.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Refused {
+    /// Whose limit it is; none for that of the leaf.
+    pub(in crate::engine) user: Option<UserId>,
+    pub(in crate::engine) job: JobId,
+    pub(in crate::engine) size: Resource,
+    /// What the limit leaves.
+    pub(in crate::engine) free: Resource,
+}
+
+/// A limit of ApplicationMasters on the way along a line.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    limit: Resource,
+    used: Resource,
+    /// What is kept for the first that it refuses.
+    kept: Resource,
+    /// Whether it has refused one.
+    refuses: bool,
+}
+
+impl Bound {
+    fn new(limit: Resource, used: Resource) -> Bound {
+        Bound {
+            limit,
+            used,
+            kept: Resource::ZERO,
+            refuses: false,
+        }
+    }
+
+    fn admits(&self, terms: &Terms, size: &Resource) -> bool {
+        terms.fits(&(self.used + self.kept + *size), &self.limit)
+    }
+
+    /// Notes that it refuses an ApplicationMaster. Returns it if it is the first that could ever
+    /// have room.
+    fn refuse(
+        &mut self,
+        terms: &Terms,
+        user: Option<UserId>,
+        (job, size): (JobId, Resource),
+    ) -> Option<Refused> {
+        if self.refuses || !terms.fits(&size, &self.limit) {
+            return None;
+        }
+        self.refuses = true;
+        let free = self.limit - self.used;
+        Some(Refused {
+            user,
+            job,
+            size,
+            free: if terms.dominant {
+                free
+            } else {
+                free.in_memory_alone()
+            },
+        })
+    }
+}
 
 impl Engine {
     /// Starts what may start: first of the masters that waited, then of those that came, one
@@ -54,49 +126,105 @@ impl Engine {
     }
 
     /// Starts the masters of a leaf that have room now.
-    pub(super) fn start_in(&mut self, leaf: QueueId) {
+    pub(in crate::engine) fn start_in(&mut self, leaf: QueueId) {
         let Some(book) = self.users.leaves.get(&leaf) else {
             return;
         };
         let labels: BTreeSet<PartitionId> = book.line.keys().map(|place| place.0).collect();
         for label in labels {
-            for id in self.starts(leaf, label) {
+            let starts = self.turn_out(leaf, label).starts;
+            self.note_starts((leaf, label), &starts);
+            for id in starts {
                 self.stand(id, Standing::Started);
             }
         }
     }
 
-    /// The jobs of a leaf whose masters have room now on the nodes of a label, in order.
-    fn starts(&self, leaf: QueueId, label: PartitionId) -> Vec<JobId> {
-        let mut starts = Vec::new();
+    /// The leaves in which masters wait in a line, each with the label of the nodes.
+    pub(in crate::engine) fn lines_of_masters(&self) -> Vec<(QueueId, PartitionId)> {
+        let labels = self.users.leaves.iter().flat_map(|(leaf, book)| {
+            let labels: BTreeSet<PartitionId> = book.line.keys().map(|place| place.0).collect();
+            labels.into_iter().map(|label| (*leaf, label))
+        });
+        labels.collect()
+    }
+
+    /// Whether masters wait in a line, of any user or of one.
+    pub(in crate::engine) fn waits_in_line(
+        &self,
+        (leaf, label): (QueueId, PartitionId),
+        user: Option<UserId>,
+    ) -> bool {
+        let book = &self.users.leaves[&leaf];
+        match user {
+            Some(user) => book.users.get(&user).is_some_and(|user| user.waiting > 0),
+            None => book.line.keys().any(|place| place.0 == label),
+        }
+    }
+
+    /// What the limit of a leaf, or of one of its users, keeps from a job's ApplicationMaster.
+    pub(super) fn kept_in_line(
+        &self,
+        (leaf, label): (QueueId, PartitionId),
+        user: Option<UserId>,
+        job: JobId,
+    ) -> Resource {
+        if !self.limit_keeps(Limit::Line(label, leaf, user)) {
+            return Resource::ZERO;
+        }
+        let refused = self.turn_out(leaf, label).refused;
+        let next = refused.iter().find(|refused| refused.user == user);
+        let next = next.filter(|next| next.job != job);
+        next.map_or(Resource::ZERO, |next| next.size)
+    }
+
+    /// What becomes of the line of a leaf on the nodes of a label.
+    pub(in crate::engine) fn turn_out(&self, leaf: QueueId, label: PartitionId) -> TurnOut {
+        let mut out = TurnOut::default();
         let Some(terms) = self.terms_of(leaf, label) else {
-            return starts;
+            return out;
         };
         let book = &self.users.leaves[&leaf];
-        let all = self.masters_of_leaf((leaf, label), &terms, None);
         let asking = book.users_that_count();
-        let (mut used, mut started) = (book.masters.on(label), book.started);
-        let mut of_users = BTreeMap::new();
+        let keeps = |user| self.limit_keeps(Limit::Line(label, leaf, user));
+        let most = self.masters_of_leaf((leaf, label), &terms, None);
+        let mut all = Bound::new(most, book.masters.on(label));
+        let mut started = book.started;
+        let mut of_users: BTreeMap<UserId, Bound> = BTreeMap::new();
         let line = book.line.range((label, (None, JobId(0)))..);
         for ((_, turn), (user, size)) in line.take_while(|((at, _), _)| *at == label) {
-            let free = started == 0 || terms.fits(&used, &Resource::ZERO);
-            if !free && !terms.fits(&(used + terms.step), &all) {
+            let free = started == 0 || terms.fits(&all.used, &Resource::ZERO);
+            if all.refuses && !free && !all.admits(&terms, &terms.step) {
                 // Not even the smallest has room.
                 break;
             }
-            let own = of_users
-                .entry(*user)
-                .or_insert_with(|| book.users[user].masters.on(label));
-            let limit = self.masters_of(&terms, (leaf, label), (asking, *user), (None, all));
-            let room = terms.fits(&(used + *size), &all) && terms.fits(&(*own + *size), &limit);
-            if free || room {
-                used += *size;
-                *own += *size;
+            let own = of_users.entry(*user).or_insert_with(|| {
+                let limit = self.masters_of(&terms, (leaf, label), (asking, *user), (None, most));
+                Bound::new(limit, book.users[user].masters.on(label))
+            });
+            if free || own.admits(&terms, size) && all.admits(&terms, size) {
+                all.used += *size;
+                own.used += *size;
                 started += 1;
-                starts.push(turn.1);
+                out.starts.push(turn.1);
+                continue;
+            }
+            let (bound, of) = match own.admits(&terms, size) {
+                true => (&mut all, None),
+                false => (own, Some(*user)),
+            };
+            out.refused
+                .extend(bound.refuse(&terms, of, (turn.1, *size)));
+            if out
+                .refused
+                .last()
+                .is_some_and(|refused| refused.job == turn.1)
+                && keeps(of)
+            {
+                bound.kept = *size;
             }
         }
-        starts
+        out
     }
 
     /// Moves a job on its way to its master.

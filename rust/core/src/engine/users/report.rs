@@ -33,19 +33,23 @@ impl Engine {
                 let exceeds = |used: Resource, limit: &Resource| {
                     size.is_some_and(|size| !terms.fits(&(used + size), limit))
                 };
+                let kept = |user| self.kept_in_line((queue, label), user, job.facts.job);
                 let users = (book.users_that_count(), job.facts.user);
                 let own = self.masters_of(&terms, (queue, label), users, (None, all));
                 let (of_all, of_user) = (book.masters.on(label), user.masters.on(label));
+                let (kept_of_all, kept_of_user) = (kept(None), kept(Some(job.facts.user)));
                 // The user's own limit first: it holds the longest.
-                let of_leaf = !exceeds(of_user, &own) && exceeds(of_all, &all);
-                let (used, limit) = match of_leaf {
-                    true => (of_all, all),
-                    false => (of_user, own),
+                let of_leaf =
+                    !exceeds(of_user + kept_of_user, &own) && exceeds(of_all + kept_of_all, &all);
+                let (used, limit, kept) = match of_leaf {
+                    true => (of_all, all, kept_of_all),
+                    false => (of_user, own, kept_of_user),
                 };
                 UserBound {
                     queue,
                     used,
                     limit,
+                    kept,
                     of_leaf,
                     compared: 0,
                 }
@@ -54,6 +58,7 @@ impl Engine {
                 queue,
                 used: user.used.on(label),
                 limit: terms.of_user(&self.limit_on(queue, label, &terms), weight),
+                kept: Resource::ZERO,
                 of_leaf: false,
                 compared: terms.compared(&user.used.on(label)) as u8,
             },

@@ -8,7 +8,7 @@
 use super::{ShareNode, ShareTree};
 use crate::config::Compare;
 use crate::model::job::Container;
-use crate::words::keys::ShareNodeId;
+use crate::words::keys::{ShapeId, ShareNodeId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// The part of the queues above a leaf that ApplicationMasters may take at least, whatever theirs
@@ -45,49 +45,66 @@ impl ShareTree {
         }
     }
 
-    /// Whether one more ApplicationMaster of that size may start in a leaf.
-    pub fn admits_am(&self, leaf: ShareNodeId, resource: &Resource) -> bool {
-        self.masters_fit(leaf, resource, self.node(leaf).max_am_share)
+    /// Whether one more ApplicationMaster of a shape may start in a leaf.
+    pub(crate) fn admits_am(&self, leaf: ShareNodeId, shape: ShapeId, size: &Resource) -> bool {
+        let part = self.node(leaf).max_am_share;
+        self.full_of_masters(leaf, size, part, Some(shape))
+            .is_none()
     }
 
     /// The same for ApplicationMasters that want `more` together, of which `part` of the leaf's
-    /// share is theirs.
+    /// share is theirs, and for which nothing is kept.
     pub fn masters_fit(&self, leaf: ShareNodeId, more: &Resource, part: f64) -> bool {
-        self.full_of_masters(leaf, more, part).is_none()
+        self.full_of_masters(leaf, more, part, None).is_none()
     }
 
     /// The first queue from a leaf up, and its limit, in which ApplicationMasters leave no room for
-    /// `more`, if `part` of the leaf's share is theirs.
+    /// `more`, if `part` of the leaf's share is theirs. With a shape, what is kept from that is no
+    /// room.
     pub(crate) fn full_of_masters(
         &self,
         leaf: ShareNodeId,
         more: &Resource,
         part: f64,
+        shape: Option<ShapeId>,
     ) -> Option<(ShareNodeId, Resource)> {
-        let node = self.node(leaf);
-        let limit = self.limit_of_masters(leaf, part)?;
-        let fits = (node.am_used + *more).fits_in(&limit);
-        // Where ApplicationMasters stand in a line, that has let this one start.
-        let first = node.ams == 0 && (part > 0.0 || !node.is_stock_fair());
-        let starts = node.masters_in_line || first;
-        if !fits && !starts {
-            return Some((leaf, limit));
-        }
+        self.limits_of_masters(leaf, more, part)
+            .find(|(at, limit)| {
+                let node = self.node(*at);
+                let first = *at != leaf || part > 0.0 || !node.is_stock_fair();
+                let kept = shape.map(|shape| node.kept_from(true, leaf, shape));
+                let used = node.am_used + kept.unwrap_or(Resource::ZERO);
+                !(node.ams == 0 && first || (used + *more).fits_in(limit))
+            })
+    }
+
+    /// The limits of ApplicationMasters from a leaf up, for those that want `more` in the leaf.
+    pub(crate) fn limits_of_masters(
+        &self,
+        leaf: ShareNodeId,
+        more: &Resource,
+        part: f64,
+    ) -> impl Iterator<Item = (ShareNodeId, Resource)> {
+        let (node, more) = (self.node(leaf), *more);
+        let own = self.limit_of_masters(leaf, part);
+        let fits = own.is_none_or(|limit| (node.am_used + more).fits_in(&limit));
         let part = part.max(PART_ABOVE);
-        self.path_up(leaf).skip(1).find_map(|at| {
-            let above = self.node(at);
-            let most = above.active_share.scaled_up(part);
-            let share = &above.active_share;
+        let above = self.path_up(leaf).skip(1).map(move |at| {
+            let share = &self.node(at).active_share;
+            let most = share.scaled_up(part);
             // A queue of YARN's Fair Scheduler gets what the file says, as far as that can end.
             let limit = match (fits, node.is_stock_fair()) {
                 (false, _) => most,
                 (true, true) => most.component_max(&share.minus_or_zero(&more.times(2))),
                 (true, false) => most.component_max(&beside_a_task(share, part)),
             };
-            let limit = self.counted(limit);
-            let fits = above.ams == 0 || (above.am_used + *more).fits_in(&limit);
-            (!fits).then_some((at, limit))
-        })
+            (at, self.counted(limit))
+        });
+        // Where ApplicationMasters stand in a line, that has let this one start.
+        let in_leaf = own.filter(|_| !node.masters_in_line);
+        let in_leaf = in_leaf.map(|limit| (leaf, limit));
+        let above = own.is_some().then_some(above).into_iter().flatten();
+        in_leaf.into_iter().chain(above)
     }
 
     /// The most that ApplicationMasters of a leaf may take; none if nothing limits them.

@@ -102,7 +102,7 @@ impl World {
     /// Returns whether ApplicationMasters stay within their part of the queue's share, as the
     /// engine last computed it, and those of the queues above leave room for tasks. A leaf's first
     /// needs no part of its own.
-    fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
+    pub(crate) fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
         let follows = self.layout != Layout::Single;
         let (queue, path) = match follows {
             true => (job.facts.queue.0, job.queue.as_str()),

@@ -5,7 +5,8 @@
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
 //! - the node leaves room to less used ones, for an ask that has waited for less than 2 s;
-//! - the limit of a queue above keeps what it has free for the ask that is next there, each time
+//! - the limit of a queue above, or that of its ApplicationMasters, keeps what it has free for the
+//!   ask that is next there, each time
 //!   for at most `reservation.hold_max_ms` since it gained room;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
 //!   since it gained room;
@@ -127,20 +128,26 @@ impl World {
         let engine = &self.link.engine;
         let job = &self.host.jobs[&job];
         let facts = &job.asks[&ask].facts;
-        for (_, queue, size, since) in engine.kept_at_limits() {
+        for (_, queue, masters, size, since) in engine.kept_at_limits() {
             let Some(queue) = engine.cluster().queues.get(queue) else {
                 continue;
             };
             let path = queue.config.path.as_str();
-            let max_share = self.plan.max_share(path, &engine.cluster().capacity);
-            let room = max_share - self.host.used_below(path);
+            let both = facts.resource + size;
+            let fits = match masters {
+                true => !facts.am || self.admits_master(job, &both),
+                false => {
+                    let max_share = self.plan.max_share(path, &engine.cluster().capacity);
+                    both.fits_in(&(max_share - self.host.used_below(path)))
+                }
+            };
             let below = path_up(&job.queue).any(|at| at == path);
-            if !below || (facts.resource + size).fits_in(&room) {
+            if !below || fits {
                 continue;
             }
             let most = self.hold_ms_max + self.plan.reservation_ms.0 + TICK_MS;
             if self.engine_now - since > most {
-                let what = format!("{path} keeps {room:?} for {size:?} from {since}");
+                let what = format!("{path} keeps room for {size:?} from {since}");
                 return Err(Failure::new(Check::Delay, what));
             }
             return Ok(true);

@@ -121,6 +121,7 @@ fn translate(properties: &Properties, sums: bool) -> Result<Front, Fault> {
     for (queue, sheet) in sheets.iter_mut().enumerate() {
         all.write(&mut source, queue, sheet)?;
     }
+    system::write_workflows(&mut source, &mut sheets)?;
     system::write(&mut source, &mut config)?;
     monitors::write(&mut source, &mut config)?;
     placement::write(&mut source, &mut config)?;

@@ -3,6 +3,7 @@
 use super::amounts::{Amount, Amounts, of_resource, read_am_share, read_amounts};
 use super::labels::{self, Labels};
 use super::leaf_order::{By, LeafOrder};
+use super::priorities::Priorities;
 use super::users::{Admission, read_admission, read_priority, read_weights};
 use super::{ConfigError, Section, WHOLE_MAX, read_resource};
 use crate::words::credits::Credits;
@@ -142,6 +143,9 @@ pub struct QueueConfig {
     pub admission: Admission,
     /// Weights of users in it and below it, which override the users' own.
     pub user_weights: BTreeMap<String, f32>,
+    /// The priorities that its jobs may have.
+    #[serde(flatten)]
+    pub priorities: Priorities,
     /// Its guarantees and limits by node label.
     #[serde(flatten)]
     pub labels: Labels,
@@ -186,6 +190,7 @@ impl QueueConfig {
             acl_admin: acl.to_string(),
             admission: Admission::default(),
             user_weights: BTreeMap::new(),
+            priorities: Priorities::default(),
             labels: Labels::default(),
             only_allocated: false,
         }
@@ -342,6 +347,7 @@ fn read_queue(
             .map_or(plain.acl_admin, str::to_string),
         admission: read_admission(section)?,
         user_weights: read_weights(section)?,
+        priorities: Priorities::read(section)?,
         labels: labels::read(section, resource_types)?,
         only_allocated: false,
         ..plain

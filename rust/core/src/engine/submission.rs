@@ -92,6 +92,14 @@ impl Engine {
                 report[key] = json!(value);
             }
         }
+        let of_users = queues.get(queue).map(|at| &at.config.priorities.of_users);
+        if let Some(of_users) = of_users.filter(|of_users| !of_users.is_empty()) {
+            report["max_priorities"] = json!(of_users);
+        }
+        let of_workflows = queues.workflow_priorities(queue);
+        if !of_workflows.is_empty() {
+            report["workflow_priorities"] = json!(of_workflows);
+        }
         if let Some(max) = queues.get(queue).and_then(|at| queues.max_jobs(at)) {
             report["max_jobs"] = json!(max);
         }

@@ -239,6 +239,17 @@ impl Queues {
         Some(max.min(part as u32))
     }
 
+    /// The priorities of workflows in a queue, each from the nearest queue upwards that names it.
+    pub(crate) fn workflow_priorities(&self, id: QueueId) -> BTreeMap<&str, i32> {
+        let mut all = BTreeMap::new();
+        for queue in self.path_up(id) {
+            for (workflow, priority) in &queue.config.priorities.of_workflows {
+                all.entry(workflow.as_str()).or_insert(*priority);
+            }
+        }
+        all
+    }
+
     /// The priorities and lifetimes for a queue's jobs, each from the nearest queue upwards that
     /// sets it. A default is cut to its maximum.
     pub fn terms(&self, id: QueueId) -> Terms {

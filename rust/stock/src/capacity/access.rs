@@ -82,27 +82,32 @@ pub(super) fn write_application_priority(
         return Ok(());
     };
     let groups = priority_groups(setting)?;
-    match groups.as_slice() {
-        [] => {}
-        [(who, most, default)] if who.as_slice() == ["*"] => {
-            sheet.insert("max_priority".to_owned(), json!(most));
-            if let Some(default) = default {
-                sheet.entry("default_priority").or_insert(json!(default));
-            }
-            let how = "a higher priority is lowered to the maximum; stock refuses it";
-            source.approximate(setting, how);
-        }
-        _ => source.refuse(
-            setting,
-            "not supported yet: a maximum for some users; instead give one for all, such as \
-             [user=* max_priority=9]",
-        ),
+    if groups.iter().any(|group| group.swapped) {
+        let how = "a group is meant where the file says group; stock takes the first of user and \
+                   group for users, and the second for groups";
+        source.approximate(setting, how);
+    }
+    let rule = |group: &PriorityGroup<'_>| {
+        let who = format!("{} {}", group.users.join(","), group.groups.join(","));
+        json!({"who": who.trim_end(), "max": group.max, "default": group.default})
+    };
+    let rules: Vec<Json> = groups.iter().map(rule).collect();
+    if !rules.is_empty() {
+        sheet.insert("max_priorities".to_owned(), json!(rules));
     }
     Ok(())
 }
 
-/// Users and groups, the largest priority, and the default one.
-type PriorityGroup<'a> = (Vec<&'a str>, i32, Option<i32>);
+/// What some users and groups may have.
+#[derive(Default)]
+struct PriorityGroup<'a> {
+    users: Vec<&'a str>,
+    groups: Vec<&'a str>,
+    max: i32,
+    default: Option<i32>,
+    /// Whether stock takes groups for users: they come first.
+    swapped: bool,
+}
 
 /// Reads `[user=a,b group=g max_priority=9 default_priority=1] [...]`; `*` and blank admit all.
 fn priority_groups<'a>(setting: Setting<'a>) -> Result<Vec<PriorityGroup<'a>>, Fault> {
@@ -115,22 +120,25 @@ fn priority_groups<'a>(setting: Setting<'a>) -> Result<Vec<PriorityGroup<'a>>, F
     for group in text.split_inclusive(']') {
         let inside = group.trim().strip_prefix('[');
         let inside = inside.and_then(|group| group.strip_suffix(']'));
-        let (mut who, mut most, mut default) = (Vec::new(), None, None);
+        let (mut read, mut most) = (PriorityGroup::default(), None);
         for pair in inside.ok_or_else(expected)?.split_whitespace() {
             let (key, value) = pair.split_once('=').ok_or_else(expected)?;
             let number = || value.parse::<i32>().map_err(|_| expected());
             match key.to_ascii_lowercase().as_str() {
-                "user" | "group" => who.extend(value.split(',')),
+                "user" => read.users.extend(value.split(',')),
+                "group" => {
+                    read.swapped |= read.users.is_empty();
+                    read.groups.extend(value.split(','));
+                }
                 "max_priority" => most = Some(number()?),
-                "default_priority" => default = Some(number()?),
+                "default_priority" => read.default = Some(number()?.max(0)),
                 _ => return Err(expected()),
             }
         }
         // Stock ends with errors of its own without one of the two (facts 6.4).
-        match most.filter(|_| !who.is_empty()) {
-            Some(most) => groups.push((who, most, default)),
-            None => return Err(expected()),
-        }
+        let named = !read.users.is_empty() || !read.groups.is_empty();
+        read.max = most.filter(|_| named).ok_or_else(expected)?;
+        groups.push(read);
     }
     Ok(groups)
 }

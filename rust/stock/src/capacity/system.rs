@@ -171,7 +171,7 @@ pub(super) fn write(source: &mut Source<'_>, config: &mut Map<String, Json>) -> 
     for (_, setting) in source.systems("multi-node-sorting.policy.") {
         source.approximate(setting, NODES_REPORT);
     }
-    read_workflows(source)
+    Ok(())
 }
 
 fn say<'a>(
@@ -253,8 +253,12 @@ fn write_heartbeat(source: &mut Source<'_>, config: &mut Map<String, Json>) -> R
     Ok(())
 }
 
-/// `workflow-priority-mappings`: `id:queue:priority`.
-fn read_workflows(source: &mut Source<'_>) -> Result<(), Fault> {
+/// `workflow-priority-mappings`: `id:queue:priority`. Of those that name one workflow and one queue
+/// the last counts.
+pub(super) fn write_workflows(
+    source: &mut Source<'_>,
+    sheets: &mut [Map<String, Json>],
+) -> Result<(), Fault> {
     let switch = source.system("workflow-priority-mappings-override.enable");
     let counts = source.switch(switch, false);
     let Some(setting) = source.system("workflow-priority-mappings") else {
@@ -268,15 +272,32 @@ fn read_workflows(source: &mut Source<'_>) -> Result<(), Fault> {
     }
     for mapping in setting.words() {
         let parts: Vec<&str> = mapping.split(':').map(str::trim).collect();
-        let good = matches!(parts.as_slice(), [_, _, priority] if priority.parse::<i32>().is_ok());
-        if !good {
+        let priority = parts
+            .last()
+            .and_then(|priority| priority.parse::<i32>().ok());
+        let ([workflow, path, _], Some(priority)) = (parts.as_slice(), priority) else {
             let problem = format!("expected ID:QUEUE:PRIORITY, found {}", shown(mapping));
             return Err(setting.fault(problem));
+        };
+        match source.tree.find(path) {
+            // In stock no mapping of root is looked at.
+            Some(0) => {
+                let how = "a mapping of root has no effect, in stock either: name the queues below";
+                source.approximate(setting, how);
+            }
+            Some(queue) => {
+                let all = sheets[queue].entry("workflow_priorities");
+                all.or_insert_with(|| json!({}))[workflow.to_lowercase()] = json!(priority);
+            }
+            None => source.refuse(
+                setting,
+                &format!(
+                    "{}: there is no such queue in the file; name one that is there, such as the \
+                     queue above",
+                    shown(mapping)
+                ),
+            ),
         }
     }
-    source.refuse(
-        setting,
-        "not supported yet: priorities by workflow; instead set the priority of the applications",
-    );
     Ok(())
 }

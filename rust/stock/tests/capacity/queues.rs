@@ -258,13 +258,17 @@ fn priorities_of_applications_have_defaults_and_maxima() {
         3
     );
     let all = [(name, "[user=* max_priority=9 default_priority=2]")];
-    assert_eq!(key(&all, "root.b", "max_priority"), 9);
-    assert_eq!(key(&all, "root.b", "default_priority"), 2);
+    let everybody = json!([{"who": "*", "max": 9, "default": 2}]);
+    assert_eq!(key(&all, "root.b", "max_priorities"), everybody);
     let some = front(&with(&[(
         name,
-        "[user=alice max_priority=9] [GROUP=ops MAX_PRIORITY=5]",
+        "[user=alice,bob group=ops max_priority=9] [GROUP=ops MAX_PRIORITY=5 default_priority=-1]",
     )]));
-    assert!(refused(&some, name, "a maximum for some users"));
+    let rules = json!([{"who": "alice,bob ops", "max": 9, "default": null},
+        {"who": " ops", "max": 5, "default": 0}]);
+    assert_eq!(queue(&some, "root.b")["max_priorities"], rules);
+    // In stock a group without a user is one.
+    assert!(approximated(&some, name, "takes the first"));
     for wrong in [
         "[user=alice]",
         "[max_priority=3]",
@@ -274,6 +278,33 @@ fn priorities_of_applications_have_defaults_and_maxima() {
     ] {
         assert_eq!(fault(&with(&[(name, wrong)])).line, 6, "{wrong}");
     }
+}
+
+#[test]
+fn workflows_have_priorities_in_queues() {
+    let mappings = "yarn.scheduler.capacity.workflow-priority-mappings";
+    let switch = "yarn.scheduler.capacity.workflow-priority-mappings-override.enable";
+    let on = |value| front(&with(&[(mappings, value), (switch, "true")]));
+    let two = on("Nightly:root.a:5, nightly:root.a:6, x:root.b:-1");
+    assert_eq!(
+        queue(&two, "root.a")["workflow_priorities"],
+        json!({"nightly": 6})
+    );
+    assert_eq!(
+        queue(&two, "root.b")["workflow_priorities"],
+        json!({"x": -1})
+    );
+    assert!(approximated(&on("x:root:1"), mappings, "a mapping of root"));
+    assert!(refused(&on("x:root.gone:1"), mappings, "no such queue"));
+    for wrong in ["x:root.a", "x:root.a:high"] {
+        assert_eq!(
+            fault(&with(&[(mappings, wrong), (switch, "true")])).line,
+            6,
+            "{wrong}"
+        );
+    }
+    let off = front(&with(&[(mappings, "x:root.a:5")]));
+    assert!(approximated(&off, mappings, "is not true"));
 }
 
 /// Stock takes any number. Below 0 it takes nothing back, or has no dead zone.

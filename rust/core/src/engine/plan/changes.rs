@@ -34,10 +34,25 @@ impl About {
     fn of(key: &str) -> About {
         match key.split('.').next().unwrap_or_default() {
             "acl_admin" => About::Rights,
-            "acl_submit" | "placement" | "dynamic_queues" | "state" | "max_jobs"
-            | "max_jobs_by_share" | "dynamic_depth" | "mapped_only" | "max_children"
-            | "new_leaf" | "new_parent" | "default_priority" | "max_priority" | "lifetime_s"
-            | "max_lifetime_s" | "queue_defaults" | "reload" => About::Submissions,
+            "acl_submit"
+            | "placement"
+            | "dynamic_queues"
+            | "state"
+            | "max_jobs"
+            | "max_jobs_by_share"
+            | "dynamic_depth"
+            | "mapped_only"
+            | "max_children"
+            | "new_leaf"
+            | "new_parent"
+            | "default_priority"
+            | "max_priority"
+            | "max_priorities"
+            | "workflow_priorities"
+            | "lifetime_s"
+            | "max_lifetime_s"
+            | "queue_defaults"
+            | "reload" => About::Submissions,
             "max_running_jobs"
             | "max_running_jobs_per_user"
             | "max_am_share"

@@ -142,6 +142,8 @@ final class ApplicationEvents {
       terms = submissions.check(id, rmApp, user, queue.getQueueName(), takenBefore);
       if (takenBefore) {
         priority = scheduler.recovered(priority, queue.getQueueName());
+      } else if (rmApp != null) {
+        priority = scheduler.ofWorkflow(rmApp, priority, queue.getQueueName());
       }
     } catch (YarnException e) {
       reject(id, e.getMessage());

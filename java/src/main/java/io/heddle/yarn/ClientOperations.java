@@ -34,6 +34,7 @@ import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.ipc.RPCUtil;
 import org.apache.hadoop.yarn.proto.YarnServiceProtos.SchedulerResourceTypes;
@@ -275,20 +276,48 @@ abstract class ClientOperations
           "User " + user.getShortUserName() + " does not have permission to submit "
               + applicationId + " to queue " + queueName));
     }
-    return admissible("submit", requested, queueName);
+    return admissible("submit", requested, queueName, user, applicationId, null);
   }
 
   /** Returns the priority that counts for an application which was accepted before a restart. */
   Priority recovered(Priority stored, String queueName) throws YarnException {
-    return admissible("recover", stored, queueName);
+    return admissible("recover", stored, queueName, null, null, null);
   }
 
-  private Priority admissible(String purpose, Priority requested, String queueName)
-      throws YarnException {
+  /** Returns the priority of a new application, which that of its workflow replaces. */
+  Priority ofWorkflow(RMApp app, Priority granted, String queueName) throws YarnException {
+    String prefix = rmContext.getYarnConfiguration().get(
+        YarnConfiguration.YARN_WORKFLOW_ID_TAG_PREFIX,
+        YarnConfiguration.DEFAULT_YARN_WORKFLOW_ID_TAG_PREFIX);
+    String workflow = "";
+    for (String tag : app.getApplicationTags()) {
+      // Of several the last counts, as in YARN's Capacity Scheduler.
+      workflow = tag.trim().startsWith(prefix) ? tag.trim().substring(prefix.length()) : workflow;
+    }
+    if (workflow.isEmpty()) {
+      return granted;
+    }
+    Priority priority = admissible("workflow", granted, queueName,
+        UserGroupInformation.createRemoteUser(app.getUser()), app.getApplicationId(), workflow);
+    app.getApplicationSubmissionContext().setPriority(priority);
+    ((RMAppImpl) app).setApplicationPriority(priority);
+    return priority;
+  }
+
+  private Priority admissible(String purpose, Priority requested, String queueName,
+      UserGroupInformation user, ApplicationId id, String workflow) throws YarnException {
+    JsonNode queue = reports.described(queueName);
+    // Groups may come from a service far away.
+    boolean checks = user != null && queue.has("max_priorities")
+        && rmContext.getYarnConfiguration().getBoolean(
+            YarnConfiguration.YARN_ACL_ENABLE, YarnConfiguration.DEFAULT_YARN_ACL_ENABLE);
     JsonNode priority = SetupJson.ask("priority", "purpose", purpose,
         "requested", requested == null ? null : requested.getPriority(),
         "most", getMaxClusterLevelAppPriority().getPriority(),
-        "name", queueName, "queue", reports.described(queueName));
+        "name", queueName, "queue", queue,
+        "user", checks ? user.getShortUserName() : null,
+        "groups", checks ? user.getGroups() : Collections.emptyList(),
+        "application", String.valueOf(id), "workflow", workflow);
     if (priority.isTextual()) {
       throw new YarnException(priority.asText());
     }
@@ -306,8 +335,8 @@ abstract class ClientOperations
         throw new YarnException("Application '" + applicationId
             + "' is not present, hence could not change priority.");
       }
-      Priority priority = admissible(
-          "update", requested, application.getQueue().getQueueName());
+      Priority priority = admissible("update", requested,
+          application.getQueue().getQueueName(), user, applicationId, null);
       if (priority.equals(application.getPriority())) {
         future.set(null);
         return priority;

@@ -10,6 +10,8 @@ import static org.junit.Assert.fail;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.util.Collections;
+import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeys;
 import org.apache.hadoop.security.Groups;
@@ -22,6 +24,7 @@ import org.apache.hadoop.yarn.exceptions.InvalidResourceRequestException;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.junit.After;
 import org.junit.Rule;
@@ -235,6 +238,58 @@ public class StockFileTest {
         assertTrue(e.getMessage(), e.getMessage().contains("max_priority"));
       }
     }
+  }
+
+  /** docs/develop/stock-capacity.md, 6.4. */
+  @Test
+  public void aCapacityFileGrantsPrioritiesByUserAndByWorkflow() throws Exception {
+    Configuration conf = capacity();
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
+    conf.setInt(YarnConfiguration.MAX_CLUSTER_LEVEL_APPLICATION_PRIORITY, 10);
+    String file = "yarn.scheduler.capacity.";
+    conf.set(file + "root.a.acl_application_max_priority",
+        "[user=alice group=ops max_priority=6 default_priority=2]");
+    conf.set(file + "workflow-priority-mappings", "nightly:root.a:5,report:root.a:8");
+    conf.set(file + "workflow-priority-mappings-override.enable", "true");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      HeddleScheduler scheduler = cluster.scheduler;
+      assertEquals(6, scheduler.checkAndGetApplicationPriority(Priority.newInstance(6),
+          alice(), "root.a", null).getPriority());
+      assertEquals(2, scheduler.checkAndGetApplicationPriority(
+          null, alice(), "root.a", null).getPriority());
+      UserGroupInformation ops =
+          UserGroupInformation.createUserForTesting("oscar", new String[] {"ops"});
+      assertEquals(1, scheduler.checkAndGetApplicationPriority(Priority.newInstance(1),
+          ops, "root.a", null).getPriority());
+      UserGroupInformation bob = UserGroupInformation.createRemoteUser("bob");
+      refuses(() -> scheduler.checkAndGetApplicationPriority(Priority.newInstance(7),
+          alice(), "root.a", null));
+      refuses(() -> scheduler.checkAndGetApplicationPriority(null, bob, "root.a", null));
+      assertEquals(9, scheduler.checkAndGetApplicationPriority(Priority.newInstance(9),
+          bob, "root.b", null).getPriority());
+      RMApp nightly = ofWorkflow(cluster, "nightly");
+      assertEquals(5, nightly.getApplicationPriority().getPriority());
+      assertEquals(5, nightly.getApplicationSubmissionContext().getPriority().getPriority());
+      assertEquals(2, ofWorkflow(cluster, "other").getApplicationPriority().getPriority());
+      refuses(() -> scheduler.updateApplicationPriority(Priority.newInstance(7),
+          nightly.getApplicationId(), SettableFuture.create(), alice()));
+    }
+  }
+
+  private static RMApp ofWorkflow(TestCluster cluster, String workflow) throws Exception {
+    String tag = YarnConfiguration.DEFAULT_YARN_WORKFLOW_ID_TAG_PREFIX + workflow;
+    return MockRMAppSubmitter.submit(cluster.rm, cluster.submission("alice", "root.a")
+        .withApplicationTags(Collections.singleton(tag)).build());
+  }
+
+  private static void refuses(Callable<?> call) throws Exception {
+    try {
+      call.call();
+    } catch (YarnException e) {
+      assertTrue(e.getMessage(), e.getMessage().contains("max_priorities"));
+      return;
+    }
+    fail("the queue does not grant it");
   }
 
   private static UserGroupInformation alice() {

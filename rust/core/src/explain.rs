@@ -3,11 +3,13 @@
 //! their own numbers (`Share::explain`, `Order::held`, `Ranking::explain`).
 //!
 //! `trace` notes decisions where they are made, and on the tick why jobs wait; `ring` keeps both.
-//! `survey` counts nodes, `remedy` works out what would help, `sentence` and `json` render it.
+//! `survey` counts nodes, `remedy` works out what would help, `rivals` what others take of that;
+//! `sentence` and `json` render it.
 
 pub(crate) mod json;
 mod remedy;
 mod ring;
+mod rivals;
 mod sentence;
 mod survey;
 mod trace;

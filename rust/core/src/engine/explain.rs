@@ -10,6 +10,7 @@ use crate::explain::{Answers, Compared, Look, Next, Surveys, View, What, json, s
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
+use crate::model::share_tree::ShareTree;
 use crate::model::wait::{Ahead, Remedy, UserBound, Wait};
 use crate::words::event::EvictReason;
 use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PartitionId};
@@ -35,7 +36,8 @@ impl Answers for Engine {
         self.nominate(node, &mut nominated);
         let mut search = self.search(node, &fits, &nominated);
         search.without = look.without;
-        let pick = search.run_below(look.from.unwrap_or(ShareNodeId::ROOT))?;
+        search.tree = look.tree.unwrap_or(search.tree);
+        let pick = search.run()?;
         let is_nominated = nominated.iter().flatten().any(|job| *job == pick.job);
         Some(Next {
             job: pick.job,
@@ -43,6 +45,26 @@ impl Answers for Engine {
             by_key: self.place.ranking().is_none() && !is_nominated,
             node: node.facts.node,
         })
+    }
+
+    fn supposed(
+        &self,
+        label: PartitionId,
+        more: &Resource,
+        weight: Option<(ShareNodeId, f64)>,
+    ) -> ShareTree {
+        let mut tree = self.tree_of(label).clone();
+        tree.capacity += *more;
+        if !more.is_zero() {
+            self.follow_in(&mut tree, self.tree_label(label));
+        }
+        if let Some((at, weight)) = weight {
+            tree.node_mut(at).weight = weight;
+        }
+        let (share, capacity) = (&*self.share, tree.capacity);
+        share.entitle(&mut tree, &capacity);
+        tree.rekey_all(share, &capacity);
+        tree
     }
 
     fn ahead_on(
@@ -81,8 +103,8 @@ impl Answers for Engine {
         Engine::user_bound(self, job, label, masters)
     }
 
-    fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
-        Engine::user_remedy(self, job, ask)
+    fn user_remedy(&self, job: &Job, ask: &Ask, before: &[Resource]) -> Option<Remedy> {
+        Engine::user_remedy(self, job, ask, before)
     }
 }
 

@@ -117,7 +117,7 @@ impl Engine {
                     tree.leave_out(ShareNodeId(queue.id.0), queue.id);
                     continue;
                 }
-                let limits = self.limits_on(queue, *partition);
+                let limits = self.limits_on(queue, *partition, &self.capacity_of(*partition));
                 grow_by(tree, layout, queue, &limits);
             }
         }
@@ -133,20 +133,33 @@ impl Engine {
                 continue;
             }
             tree.capacity = capacity;
-            for queue in self.cluster.queues.iter() {
-                let limits = self.limits_on(queue, *partition);
-                tree.node_mut(ShareNodeId(queue.id.0)).configure(&limits);
-            }
+            self.follow_in(tree, *partition);
         }
         self.partitions = trees;
     }
 
-    /// The weight and the limits of a queue on the nodes of a label.
-    fn limits_on(&self, queue: &Queue, partition: PartitionId) -> Limits {
-        let label = self.setup.config.labels.get(&partition);
-        let capacity = self.capacity_of(partition);
-        let queues = &self.cluster.queues;
-        let limits = queues.limits_on(queue, label.map(String::as_str), &capacity);
+    /// Lets the limits in a tree for the nodes of a label follow the capacity of the tree.
+    pub(super) fn follow_in(&self, tree: &mut ShareTree, partition: PartitionId) {
+        let capacity = tree.capacity;
+        for queue in self.cluster.queues.iter() {
+            let at = self.leaf_of(queue.id);
+            if at.0 == queue.id.0 {
+                let limits = self.limits_on(queue, partition, &capacity);
+                tree.node_mut(at).configure(&limits);
+            }
+        }
+    }
+
+    /// The weight and the limits of a queue on the nodes of a label, which have `capacity`.
+    fn limits_on(&self, queue: &Queue, partition: PartitionId, capacity: &Resource) -> Limits {
+        let (queues, label) = (
+            &self.cluster.queues,
+            self.setup.config.labels.get(&partition),
+        );
+        let limits = match partition {
+            PartitionId::DEFAULT => queues.limits_at(queue, capacity),
+            _ => queues.limits_on(queue, label.map(String::as_str), capacity),
+        };
         self.compared(queue, limits)
     }
 

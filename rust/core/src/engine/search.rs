@@ -63,15 +63,10 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// The next ask for the node, over all passes.
     pub(super) fn run(&mut self) -> Option<Pick> {
-        self.run_below(ShareNodeId::ROOT)
-    }
-
-    /// The same at or below a node of the tree of shares.
-    pub(super) fn run_below(&mut self, from: ShareNodeId) -> Option<Pick> {
         let market = self.share.market();
         for pass in market.map_or(&[Pass::ALL][..], Market::passes) {
             self.pass = *pass;
-            let pick = self.find(from, [true; 2]);
+            let pick = self.find(ShareNodeId::ROOT, [true; 2]);
             if pick.is_some() {
                 return pick;
             }

@@ -1,41 +1,77 @@
 //! Works out what would let a waiting ask run, with the functions that decide, on copies of what
 //! they read. Changes nothing.
 
+use super::survey::Survey;
 use super::turn::Found;
 use super::{Look, View};
-use crate::backlog::Entry;
+use crate::backlog::{Entry, ShapeSize};
 use crate::model::admission::{Counted, Reached};
+use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job, Standing};
 use crate::model::wait::{OrderLimit, PendingAsk, Reason, Remedy};
-use crate::words::ids::Locality;
-use crate::words::keys::ShareNodeId;
+use crate::words::ids::{Locality, PlaceId};
+use crate::words::keys::{Near, Step, Tag};
+use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 impl View<'_> {
-    pub(super) fn remedies(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
+    /// How many jobs and queues the remedies for a reason look at, at most; 0 if only at the job's
+    /// own.
+    pub(super) fn remedy_cost(&self, reason: &Reason) -> usize {
+        match reason {
+            Reason::UserLimit { .. }
+            | Reason::UserMasters { .. }
+            | Reason::QueueLimit { .. }
+            | Reason::MasterLimit { .. }
+            | Reason::Quota { .. }
+            | Reason::Share { .. }
+            | Reason::Behind { .. } => self.world.cluster.job_ids().len() + self.world.tree.len(),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn remedies(
+        &self,
+        asked: &PendingAsk<'_>,
+        survey: &Survey,
+        found: &Found,
+    ) -> Vec<Remedy> {
+        let another_node =
+            |there_is: Resource, free| self.another_node(asked, survey, &there_is, free);
+        let or_another_node = |remedies: Vec<Remedy>| match remedies.is_empty() {
+            // Where nothing else helps, a node may that those before the ask would not use.
+            true => another_node(Resource::ZERO, true),
+            false => remedies,
+        };
         match found.reason {
             Reason::JobLimit { .. } | Reason::UserJobs { .. } => self.more_running_jobs(asked.job),
             Reason::UserLimit { .. } | Reason::UserMasters { .. } => {
-                let remedy = self.answers.user_remedy(asked.job, asked.ask);
+                let others = self.others_of_user(asked);
+                let before = [others.before, others.first];
+                let remedy = self.answers.user_remedy(asked.job, asked.ask, &before);
                 remedy.into_iter().collect()
             }
             Reason::TooLarge { .. } | Reason::NoNodes { .. } | Reason::Blacklisted { .. } => {
-                self.another_node(asked, &Resource::ZERO, false)
+                another_node(Resource::ZERO, false)
             }
-            Reason::HeldNodes { .. } => self.another_node(asked, &Resource::ZERO, true),
+            Reason::HeldNodes { .. } | Reason::Slots { .. } => another_node(Resource::ZERO, true),
             Reason::Room { node, .. } => {
                 let node = self.world.cluster.node(node);
-                self.another_node(asked, &node.map_or(Resource::ZERO, |node| node.free), true)
+                let next = node.and_then(|node| {
+                    let next = self
+                        .answers
+                        .next_on(node, &self.size(asked), Look::default())?;
+                    (next.ask == asked.ask.facts.ask).then_some(node.free)
+                });
+                // With room there another ask of the job is served first; not on a new node.
+                another_node(next.unwrap_or(Resource::ZERO), true)
             }
-            Reason::Slots { .. } => self.another_node(asked, &Resource::ZERO, true),
             Reason::QueueLimit { .. } => self.larger_queues(asked),
             Reason::MasterLimit { .. } => self.more_masters(asked),
             Reason::Held(held) => released(held),
             Reason::Quota { .. } => self.of_share(asked, found),
-            Reason::Share { .. } => self.or_another_node(asked, self.of_share(asked, found)),
-            Reason::Behind { .. } => {
-                self.or_another_node(asked, self.higher_priority(asked, found))
-            }
+            Reason::Share { .. } => or_another_node(self.of_share(asked, found)),
+            Reason::Behind { .. } => or_another_node(self.higher_priority(asked, found)),
             Reason::Locality { until_ms, .. } => {
                 let widened = |at_ms| Remedy::Time {
                     at_ms,
@@ -61,8 +97,17 @@ impl View<'_> {
 
     /// Returns what a new node must have for the ask, of the types of which there is less. Nothing
     /// if such a node would serve another ask first.
-    fn another_node(&self, asked: &PendingAsk<'_>, there_is: &Resource, free: bool) -> Vec<Remedy> {
-        if !self.is_served_by_a_new_node(asked) {
+    fn another_node(
+        &self,
+        asked: &PendingAsk<'_>,
+        survey: &Survey,
+        there_is: &Resource,
+        free: bool,
+    ) -> Vec<Remedy> {
+        let served = survey
+            .newcomer
+            .get_or_init(|| self.first_on_a_new_node(asked));
+        if *served != Some((asked.job.facts.job, asked.ask.facts.ask)) {
             return Vec::new();
         }
         let size = asked.size();
@@ -75,35 +120,29 @@ impl View<'_> {
         lacking.map(node).collect()
     }
 
-    /// Where nothing else helps, a node may that those before the ask would not use.
-    fn or_another_node(&self, asked: &PendingAsk<'_>, remedies: Vec<Remedy>) -> Vec<Remedy> {
-        match remedies.is_empty() {
-            true => self.another_node(asked, &Resource::ZERO, true),
-            false => remedies,
-        }
-    }
-
-    /// Returns what puts the queue first that the share passes, if the job is next in that.
+    /// Returns what puts the queue first that the share passes, if the job is next then.
     fn of_share(&self, asked: &PendingAsk<'_>, found: &Found) -> Vec<Remedy> {
-        let Some((_, passed)) = &found.passed else {
+        let Some((next, passed)) = &found.passed else {
             return Vec::new();
         };
-        let remedies = self.share.remedies(asked, passed, &self.world);
-        let node = found
-            .passed
-            .and_then(|(next, _)| self.world.cluster.node(next.node));
-        let is_next_below = |child| {
-            let look = Look {
-                from: Some(child),
-                ..Look::default()
-            };
-            let next = node.and_then(|node| self.answers.next_on(node, &self.size(asked), look));
-            next.is_some_and(|next| next.job == asked.job.facts.job)
-        };
-        match (found.reason, passed.apart) {
-            (Reason::Share { .. }, Some((child, _))) if !is_next_below(child) => Vec::new(),
-            _ => remedies,
-        }
+        let mut remedies = self.share.remedies(asked, passed, &self.world);
+        let node = self.world.cluster.node(next.node);
+        let label = asked.ask.facts.partition;
+        remedies.retain(|remedy| match (remedy, passed.apart, node) {
+            // A weight divides anew what queues are entitled to, and with that what masters may be.
+            (Remedy::Weight { weight, .. }, Some((child, _)), Some(node)) => {
+                let weight = Some((child, *weight));
+                let tree = self.answers.supposed(label, &Resource::ZERO, weight);
+                let look = Look {
+                    tree: Some(&tree),
+                    ..Look::default()
+                };
+                let next = self.answers.next_on(node, &self.size(asked), look);
+                next.is_some_and(|next| next.job == asked.job.facts.job)
+            }
+            _ => true,
+        });
+        remedies
     }
 
     /// Returns the least limit of running jobs of each queue on the path with which the job would
@@ -127,33 +166,6 @@ impl View<'_> {
         limits.flatten().filter_map(more).collect()
     }
 
-    /// Returns what others ask for below a limit, as far as it may go before an ask: of its leaf
-    /// what stands before it, of other leaves all.
-    fn rivals_below(&self, at: ShareNodeId, asked: &PendingAsk<'_>) -> Resource {
-        let job = asked.job;
-        let same_tree = |ask: &Ask| {
-            let labels = [ask.facts.partition, asked.ask.facts.partition];
-            labels[0] == labels[1] || labels.iter().all(|label| !self.world.has_shares(*label))
-        };
-        let mine = Entry::new(job, asked.ask);
-        let below = |leaf: ShareNodeId| self.world.tree.path_up(leaf).any(|above| above == at);
-        let others = self.world.cluster.jobs_of(below);
-        let rivals = others.filter(|other| other.facts.job != job.facts.job);
-        rivals.fold(Resource::ZERO, |sum, other| {
-            let stands = |ask: &&Ask| {
-                ask.standing != Standing::Out
-                    && same_tree(ask)
-                    && (other.leaf != job.leaf
-                        || self.place.ranking().is_some()
-                        || Entry::new(other, ask) < mine)
-            };
-            let wanted = other.pending().filter(stands);
-            wanted.fold(sum, |sum, ask| {
-                sum + ask.facts.resource.times(i64::from(ask.facts.count))
-            })
-        })
-    }
-
     /// Returns the least `max_share` that admits one more container and those that go before it,
     /// of each queue on the path whose limit does not.
     fn larger_queues(&self, asked: &PendingAsk<'_>) -> Vec<Remedy> {
@@ -165,7 +177,7 @@ impl View<'_> {
                 continue;
             }
             let room = self.world.tree.room_at(at, asked.job.leaf, asked.ask.shape);
-            let before = self.rivals_below(at, asked);
+            let before = self.before_below(at, asked);
             for i in 0..RESOURCE_TYPES_MAX {
                 let limit = node.max_share[i].saturating_sub(room[i]) + before[i] + size[i];
                 if size[i] > 0 && limit > node.max_share[i] {
@@ -184,14 +196,18 @@ impl View<'_> {
     /// ApplicationMaster and those before it, in the leaf and above. Nothing if even the whole
     /// queue would not.
     fn more_masters(&self, asked: &PendingAsk<'_>) -> Vec<Remedy> {
-        let (tree, leaf) = (self.world.tree, asked.job.leaf);
-        let (size, before) = (asked.size(), self.masters_before(asked));
+        let (tree, leaf, size) = (self.world.tree, asked.job.leaf, asked.size());
+        let part = tree.node(leaf).max_am_share;
+        let full = tree.full_of_masters(leaf, &size, part, Some(asked.ask.shape));
+        let at = full.map_or(leaf, |(at, _)| at);
         let fits = |wanted: Resource, per_mille: u32| {
             tree.masters_fit(leaf, &wanted, f64::from(per_mille) / 1_000.0)
         };
-        // Those before it may not be able to run.
-        let all = [before + size, size].into_iter();
-        let Some(wanted) = all.into_iter().find(|wanted| fits(*wanted, 1_000)) else {
+        // Other limits may hold some of those.
+        let others = [at, leaf].map(|at| self.other_masters(at, asked));
+        let before = [others[0].before, others[1].before, others[1].first];
+        let mut wanted = before.into_iter().map(|before| before + size);
+        let Some(wanted) = wanted.find(|wanted| fits(*wanted, 1_000)) else {
             return Vec::new();
         };
         let fits = |per_mille: u32| fits(wanted, per_mille);
@@ -221,16 +237,24 @@ impl View<'_> {
             return Vec::new();
         };
         let (job, size) = (asked.job, self.size(asked));
+        let ranked = self.place.ranking().is_some();
         let mut raised = job.outline();
         let mut goes_first = |priority: i32| {
             raised.facts.priority = priority;
-            let key = self.order.key(&raised, asked.kind);
-            let mine = (raised.window, key, job.facts.job);
+            let keys = Kind::ALL.map(|kind| self.order.key(&raised, kind));
             let is_behind = |entry: &Entry| {
                 let other = cluster.job(entry.job);
-                other.is_some_and(|other| other.leaf == job.leaf && self.stand_alike(job, other))
-                    && entry.job != job.facts.job
-                    && mine < (entry.window, entry.order, entry.job)
+                let Some(other) = other.filter(|other| other.leaf == job.leaf) else {
+                    return false;
+                };
+                let kind = match ranked {
+                    true => other.kind(entry.priority),
+                    false => asked.kind,
+                };
+                entry.job != job.facts.job
+                    && (raised.window, keys[kind as usize], job.facts.job)
+                        < (entry.window, entry.order, entry.job)
+                    && (!ranked || self.shares_step((job, node), &size, (other, entry)))
             };
             let look = Look {
                 without: Some(&is_behind),
@@ -255,9 +279,44 @@ impl View<'_> {
             .collect()
     }
 
-    /// Whether only keys decide between two jobs, as far as the place stage is concerned.
-    fn stand_alike(&self, job: &Job, other: &Job) -> bool {
-        self.place.ranking().is_none() || job.tags == other.tags
+    /// Whether one step of the place stage leads to an ask of a job as to that of another job, so
+    /// that their keys decide.
+    fn shares_step(
+        &self,
+        (job, node): (&Job, &Node),
+        size: &ShapeSize,
+        (other, entry): (&Job, &Entry),
+    ) -> bool {
+        let theirs = other.ask(entry.ask);
+        let step = theirs.map(|theirs| self.step_of(other, theirs, node));
+        let kind = other.kind(entry.priority);
+        job.pending().any(|mine| {
+            job.kind(mine.facts.priority) == kind
+                && mine.standing != Standing::Out
+                && mine.facts.partition == size.partition
+                && mine.facts.resource.fits_in(&size.resource)
+                && mine.may_run_on(node.facts.host, node.facts.rack)
+                && Some(self.step_of(job, mine, node)) == step
+        })
+    }
+
+    /// The first step in which a node finds an ask; none for those that come before all steps.
+    fn step_of(&self, job: &Job, ask: &Ask, node: &Node) -> Option<usize> {
+        let kind = job.kind(ask.facts.priority);
+        let (host, rack) = (node.facts.host, node.facts.rack);
+        let is_in = |step: &Step| {
+            let mut tags = job.tags[kind as usize].iter();
+            let near = match step.near {
+                Near::Any => true,
+                Near::Host => ask.rows.get(&host).is_some_and(|row| row.count > 0),
+                Near::Rack => ask.rows.get(&rack).is_some_and(|row| row.count > 0),
+            };
+            let here =
+                |tag: &Tag| tag.class == step.class && [rack, PlaceId::ANY].contains(&tag.rack);
+            near && step.kind == kind && tags.any(here)
+        };
+        let steps = self.place.ranking()?.steps(node, job.leaf, self.world.now);
+        steps.iter().position(is_in)
     }
 }
 

@@ -5,13 +5,44 @@ use super::View;
 use crate::backlog::ShapeSize;
 use crate::model::cluster::Node;
 use crate::model::wait::Shortage;
-use crate::words::ids::{JobId, Millis, NodeId, PartitionId};
+use crate::words::ids::{AskId, JobId, Millis, NodeId, PartitionId};
 use crate::words::keys::ShapeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-/// Surveys by size; one serves all jobs that ask for the same.
-pub(crate) type Surveys = BTreeMap<ShapeId, Survey>;
+/// How many jobs and queues the remedies of one request or tick look at, beyond those of its first
+/// job: the scheduler waits meanwhile, and a page may have a hundred jobs.
+const LOOKS_MAX: usize = 20_000;
+
+/// What one request or tick has found out so far for all the jobs that it explains.
+pub(crate) struct Surveys {
+    /// By size; one serves all jobs that ask for the same.
+    by_shape: BTreeMap<ShapeId, Survey>,
+    /// How many looks are left.
+    looks: usize,
+}
+
+impl Surveys {
+    pub(crate) fn new() -> Surveys {
+        Surveys {
+            by_shape: BTreeMap::new(),
+            looks: LOOKS_MAX,
+        }
+    }
+
+    /// The survey for a shape, made by `make` if it is the first.
+    pub(super) fn of(&mut self, shape: ShapeId, make: impl FnOnce() -> Survey) -> &Survey {
+        self.by_shape.entry(shape).or_insert_with(make)
+    }
+
+    /// Takes so many looks. Returns false if none is left.
+    pub(super) fn look_at(&mut self, count: usize) -> bool {
+        let may = self.looks > 0;
+        self.looks = self.looks.saturating_sub(count);
+        may
+    }
+}
 
 /// The nodes as one shape sees them.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +66,8 @@ pub(crate) struct Survey {
     pub(super) borrows: bool,
     /// Nodes of other labels that have room.
     pub(super) labelled: u32,
+    /// What a new node of that size would serve first, once that is asked.
+    pub(super) newcomer: OnceCell<Option<(JobId, AskId)>>,
 }
 
 /// Returns the scarcest of the resource types that do not fit; none if all fit.

@@ -9,7 +9,7 @@ use crate::model::job::Standing;
 use crate::model::wait::{Ahead, PendingAsk, Reason, Shortage};
 use crate::stage::behind::Passed;
 use crate::words::event::NodeFacts;
-use crate::words::ids::{Millis, NodeId, PlaceId};
+use crate::words::ids::{AskId, JobId, Millis, NodeId, PlaceId};
 use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
@@ -352,8 +352,9 @@ impl View<'_> {
         }
     }
 
-    /// Whether a new node without a name that the ask knows would serve it first.
-    pub(super) fn is_served_by_a_new_node(&self, asked: &PendingAsk<'_>) -> bool {
+    /// The ask of the job that a new node without a known name, as large as a container of an ask,
+    /// would serve first. All that is a part of the cluster grows with it.
+    pub(super) fn first_on_a_new_node(&self, asked: &PendingAsk<'_>) -> Option<(JobId, AskId)> {
         let size = self.size(asked);
         let facts = NodeFacts {
             node: NodeId(u32::MAX),
@@ -366,8 +367,13 @@ impl View<'_> {
             free: size.resource,
         };
         let node = Node::new(facts, size.resource, size.resource);
-        let next = self.answers.next_on(&node, &size, Look::default());
-        next.is_some_and(|next| next.job == asked.job.facts.job)
+        let tree = self.answers.supposed(size.partition, &size.resource, None);
+        let look = Look {
+            tree: Some(&tree),
+            ..Look::default()
+        };
+        let next = self.answers.next_on(&node, &size, look)?;
+        Some((next.job, next.ask))
     }
 
     /// Counts the asks that stand before one in its leaf and could use its room. Up to `most` of

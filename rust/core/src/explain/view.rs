@@ -7,6 +7,7 @@ use crate::model::change::World;
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
+use crate::model::share_tree::ShareTree;
 use crate::model::wait::{Ahead, Remedy, UserBound};
 use crate::stage::order::Order;
 use crate::stage::place::Place;
@@ -19,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Where a search looks: everywhere by default.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Look<'a> {
-    /// Below this node of the tree of shares.
-    pub(crate) from: Option<ShareNodeId>,
+    /// In this tree of shares instead of the one in force.
+    pub(crate) tree: Option<&'a ShareTree>,
     /// Leaves out those asks, as if they stood behind the others.
     pub(crate) without: Option<&'a dyn Fn(&Entry) -> bool>,
 }
@@ -40,6 +41,15 @@ pub(crate) struct Next {
 pub(crate) trait Answers {
     /// Returns the ask that the node serves next, if there were room for a container of `size`.
     fn next_on(&self, node: &Node, size: &ShapeSize, look: Look<'_>) -> Option<Next>;
+
+    /// Returns the tree of shares for a label's nodes as it would be if there were `more` of them,
+    /// and if a queue had another weight.
+    fn supposed(
+        &self,
+        label: PartitionId,
+        more: &Resource,
+        weight: Option<(ShareNodeId, f64)>,
+    ) -> ShareTree;
 
     /// Returns the jobs with asks in the leaf of one that stand before it and that the node may
     /// serve, if there were room for `size`. Counts up to `most` asks of each size.
@@ -69,8 +79,9 @@ pub(crate) trait Answers {
     /// if that is limited: of everything, or of ApplicationMasters.
     fn user_bound(&self, job: &Job, label: PartitionId, masters: bool) -> Option<UserBound>;
 
-    /// Returns a setting with which an ask that its user's limit holds would go on.
-    fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy>;
+    /// Returns a setting with which an ask that its user's limit holds would go on, after one of
+    /// `before` for others.
+    fn user_remedy(&self, job: &Job, ask: &Ask, before: &[Resource]) -> Option<Remedy>;
 }
 
 /// Counts the asks of other jobs in `lines` that stand before one, as far as they count. Looks at

@@ -5,7 +5,6 @@
 use super::View;
 use super::survey::{Survey, Surveys, shortage};
 use super::turn::Found;
-use crate::backlog::Entry;
 use crate::model::admission::{Counted, Reached};
 use crate::model::job::Job;
 use crate::model::queue::Queue;
@@ -29,10 +28,13 @@ impl View<'_> {
         let asks = self.asked(job);
         let wait = move |(asked, pending): (PendingAsk<'_>, u32)| {
             let view = self.of_label(asked.ask.facts.partition);
-            let survey = surveys
-                .entry(asked.ask.shape)
-                .or_insert_with(|| view.survey(asked.ask.shape));
-            let found = view.why(&asked, survey, ahead_max);
+            let shape = asked.ask.shape;
+            let found = view.why(&asked, surveys.of(shape, || view.survey(shape)), ahead_max);
+            let searched = view.remedy_cost(&found.reason);
+            let remedies = match searched == 0 || surveys.look_at(searched) {
+                true => view.remedies(&asked, surveys.of(shape, || view.survey(shape)), &found),
+                false => Vec::new(),
+            };
             Wait {
                 ask: asked.ask.facts.ask,
                 kind: asked.kind,
@@ -44,7 +46,7 @@ impl View<'_> {
                     _ if found.bars || found.reason.is_next() => None,
                     _ => view.ahead(&asked, ahead_max),
                 },
-                remedies: view.remedies(&asked, &found),
+                remedies,
             }
         };
         asks.into_iter().map(wait)
@@ -59,9 +61,8 @@ impl View<'_> {
     ) -> Option<Reason> {
         let (asked, _) = self.asked(job).into_iter().next()?;
         let view = self.of_label(asked.ask.facts.partition);
-        let survey = surveys
-            .entry(asked.ask.shape)
-            .or_insert_with(|| view.survey(asked.ask.shape));
+        let shape = asked.ask.shape;
+        let survey = surveys.of(shape, || view.survey(shape));
         Some(view.why(&asked, survey, ahead_max).reason)
     }
 
@@ -103,9 +104,8 @@ impl View<'_> {
     pub(crate) fn barred(&self, job: &Job, surveys: &mut Surveys) -> Option<Wait> {
         let (asked, pending) = self.asked(job).into_iter().next()?;
         let view = self.of_label(asked.ask.facts.partition);
-        let survey = surveys
-            .entry(asked.ask.shape)
-            .or_insert_with(|| view.survey(asked.ask.shape));
+        let shape = asked.ask.shape;
+        let survey = surveys.of(shape, || view.survey(shape));
         let reason = view.bar(&asked, survey)?;
         Some(Wait {
             ask: asked.ask.facts.ask,
@@ -114,7 +114,7 @@ impl View<'_> {
             pending,
             reason,
             ahead: None,
-            remedies: view.remedies(&asked, &reason.into()),
+            remedies: view.remedies(&asked, survey, &reason.into()),
         })
     }
 
@@ -344,21 +344,5 @@ impl View<'_> {
             ask: asked.ask,
             slots: self.world.slots[asked.pool.unwrap_or(0)],
         }
-    }
-
-    /// Sums what the ApplicationMasters ahead of an ask in its leaf want.
-    pub(super) fn masters_before(&self, asked: &PendingAsk<'_>) -> Resource {
-        let mine = Entry::new(asked.job, asked.ask);
-        let leaf = self.backlog.leaf(asked.job.leaf);
-        let shapes = &self.backlog.shapes;
-        let label = asked.ask.facts.partition;
-        let masters = leaf.open.iter().filter(|(id, _)| {
-            let size = &shapes.get(**id).size;
-            size.am && size.partition == label
-        });
-        masters.fold(Resource::ZERO, |sum, (id, line)| {
-            let before = line.before(mine).count() as i64;
-            sum + shapes.get(*id).size.resource.times(before)
-        })
     }
 }

@@ -282,7 +282,7 @@ impl ShareNode {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ShareTree {
     nodes: Vec<ShareNode>,
     /// Whether leaves keep `ShareNode::first_arrival`, for keys that look at it.

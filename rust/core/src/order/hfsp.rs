@@ -554,6 +554,10 @@ impl Order for Hfsp {
         Some(Measure::WorkLeft(left as i64))
     }
 
+    fn nominates(&self) -> bool {
+        true
+    }
+
     fn nominate(&self, _node: &Node, pool: usize, jobs: &mut Vec<JobId>) {
         let pool = &self.pools[pool];
         let limit = u64::from(self.settings.training_percent) * u64::from(pool.slots);

@@ -305,6 +305,10 @@ impl Order for ReverseAdaptive {
         true
     }
 
+    fn nominates(&self) -> bool {
+        true
+    }
+
     fn nominate(&self, node: &Node, pool: usize, jobs: &mut Vec<JobId>) {
         jobs.extend(self.matrix.owed(node.facts.node, pool));
     }

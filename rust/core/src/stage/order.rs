@@ -41,6 +41,11 @@ pub trait Order: Stage + Send {
     /// all keys. They should be few: the engine tries them one by one.
     fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
 
+    /// Whether `nominate` may name jobs at all.
+    fn nominates(&self) -> bool {
+        false
+    }
+
     /// How many slots of the pool the node may use now, if fewer than it has: other workloads than
     /// YARN's may take some. None for all.
     fn slots(&self, _node: &Node, _pool: usize) -> Option<u32> {

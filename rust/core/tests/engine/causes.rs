@@ -4,6 +4,7 @@
 mod of_limits;
 mod of_nodes;
 mod of_others;
+mod of_remedies;
 
 use crate::common::{Host, plain_ask};
 use heddle_core::words::event::AskFacts;

@@ -306,3 +306,39 @@ fn many_queues_make_a_short_report() {
     assert_eq!(report["queues"].as_array().map(Vec::len), Some(50));
     assert_eq!(report["others_mb"], 10 * 1_024);
 }
+
+/// A page of many jobs does not look at all others for each of them: its first jobs have remedies.
+/// Asked for by itself, each job has one.
+#[test]
+fn a_long_page_has_remedies_for_its_first_jobs_only() {
+    let queue = json!({"path": "root.q", "max_share": {"memory-mb": 1_024}});
+    let mut host = Host::new(json!({"policy": "fair", "heartbeat_fill": 1.0, "queues": [queue]}));
+    let node = host.node(0, 8_192, 8);
+    let queue = host.queue("ann", Some("root.q"));
+    for job in 0..300 {
+        host.job(job, queue);
+        host.ask(job, 0, 1, 1_024);
+    }
+    host.tick();
+    host.beat(node);
+    let page = listed(&mut host, json!({"max": 300}));
+    let why = |row: &Value| row["waits_for"].as_str().unwrap_or_default().to_string();
+    let rows: Vec<String> = page["jobs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(why)
+        .collect();
+    let rows: Vec<&String> = rows.iter().filter(|why| !why.is_empty()).collect();
+    assert_eq!(rows.len(), 299, "all but one wait: {page}");
+    let helped = |why: &&&String| why.contains("max_share") && why.contains("would");
+    let first = rows.iter().take_while(helped).count();
+    assert!(
+        (20..200).contains(&first),
+        "{first} have a remedy: {rows:?}"
+    );
+    assert_eq!(rows.iter().filter(helped).count(), first);
+    let last = host.request(json!({"op": "explain", "job": 299}));
+    let remedies = &last["waits"][0]["remedies"];
+    assert!(remedies[0].is_object(), "{last}");
+}

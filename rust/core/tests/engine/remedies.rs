@@ -2,18 +2,32 @@
 //! the job although room comes, and its remedy starts the job in the next round. Without a remedy
 //! no single change of those kinds does.
 //!
-//! `HEDDLE_SEEDS=1-3000` plays more clusters, `HEDDLE_SEEDS=17` one.
-//! The share of wrong answers that is tolerated is `WRONG_PER_MILLE_MAX`.
+//! `HEDDLE_SEEDS=1-3000` plays more clusters, `HEDDLE_SEEDS=17` one. Every answer has to be true,
+//! but for those in `KNOWN`.
 
 mod cluster;
 
+use crate::common::Grant;
 use crate::common::town::seeds;
 use cluster::Case;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How many of a thousand waits may be answered wrongly. Recorded runs are in `docs/measured.md`.
-const WRONG_PER_MILLE_MAX: usize = 15;
+/// The slots of a market are counted anew with a node, and with them what each bid buys: the answer
+/// divides those that there are.
+const SLOTS_GROW: &str = "a node changes the slots of a market";
+
+/// A line of ApplicationMasters begins anew with a reload, and those that start go first.
+const LINE_BEGINS: &str = "the reload that brings the remedy lets ApplicationMasters start";
+
+/// Clusters with a wrong answer, and why. Recorded runs are in `docs/measured.md`.
+const KNOWN: &[(u64, &str)] = &[
+    (352, SLOTS_GROW),
+    (378, SLOTS_GROW),
+    (495, LINE_BEGINS),
+    (655, SLOTS_GROW),
+    (851, SLOTS_GROW),
+];
 
 /// How many causes one after another hold a job at most.
 const CAUSES_MAX: usize = 6;
@@ -23,6 +37,17 @@ fn name(wait: &Value) -> String {
         Value::Object(reason) => reason.keys().next().expect("one").clone(),
         reason => reason.as_str().unwrap_or("?").to_string(),
     }
+}
+
+fn said(wait: &Value) -> String {
+    wait["sentence"].as_str().unwrap_or("?").to_string()
+}
+
+/// A cause, and the queue whose limit or turn it is.
+fn cause(wait: &Value) -> (String, Value) {
+    let name = name(wait);
+    let queue = wait["reason"][&name]["queue"].clone();
+    (name, queue)
 }
 
 /// The place of a cause among the questions of the search: a remedy leads to a later one.
@@ -51,50 +76,100 @@ fn ends_with_room(wait: &Value) -> bool {
     rank(wait) == 9 || rank(wait) == 6 || rank(wait) == 1
 }
 
+/// Causes that are the turn of other queues or jobs.
+fn goes_by_turn(wait: &Value) -> bool {
+    [7, 8].contains(&rank(wait))
+}
+
 /// Causes that end when others have been served.
 fn ends_with_others(wait: &Value) -> bool {
-    [7, 8].contains(&rank(wait)) || name(wait) == "user_limit"
+    goes_by_turn(wait) || name(wait) == "user_limit"
 }
 
 /// One job that waits in a cluster.
 struct Trial {
     seed: u64,
     job: u32,
+    /// Whether the configuration was read again before.
+    reloaded: bool,
     /// What was asked, changed and seen.
     steps: Vec<String>,
 }
 
 impl Trial {
+    fn case(&self) -> Case {
+        let mut case = Case::replay(self.seed);
+        if self.reloaded {
+            case.reload();
+        }
+        case
+    }
+
     fn fail(&self, case: &Case, what: &str) -> String {
         format!(
-            "HEDDLE_SEEDS={}, {}, job {}: {what}\n  {}\n{}",
+            "HEDDLE_SEEDS={}, {}, job {}: {what}\n  {}\ngranted: {}\n{}",
             self.seed,
             case.policy,
             self.job,
             self.steps.join("\n  "),
-            Case::play(self.seed).describe()
+            case.granted(),
+            self.case().describe()
         )
     }
 
-    /// Whether a round starts the job. With `makes_room`, one node has room for it and reports
+    /// Whether a round starts what waits. With `makes_room`, one node has room for it and reports
     /// first.
     fn starts(&self, case: &mut Case, wait: &Value, makes_room: bool) -> bool {
-        let before = case.host.running(self.job);
+        let before = case.got(self.job, wait);
         if makes_room {
             case.make_room(self.job, wait);
         }
-        if case.host.running(self.job) == before {
+        if case.got(self.job, wait) == before {
             case.report_all();
         }
-        case.host.running(self.job) > before
+        case.got(self.job, wait) > before
+    }
+
+    /// Whether changes start what waits: a node at once, others in the next round. A weight and a
+    /// priority put the whole job first. None for what a test cannot change.
+    fn start(&self, case: &mut Case, wait: &Value, changes: &[Value]) -> Option<bool> {
+        let has = |name: &str| changes.iter().any(|change| change.get(name).is_some());
+        let before = case.got(self.job, wait);
+        if !case.apply(self.job, wait, changes) {
+            return None;
+        }
+        if goes_by_turn(wait) && (has("weight") || has("priority")) {
+            let first = case.make_room(self.job, wait);
+            return Some(first.first().is_some_and(|first| first.job == self.job));
+        }
+        let started = case.got(self.job, wait) > before;
+        Some(started || !has("node") && self.starts(case, wait, !ends_with_room(wait)))
+    }
+
+    /// Whether what the sentence says is true.
+    fn check(&mut self, wait: &Value) -> Result<(), String> {
+        self.steps = vec![said(wait)];
+        self.check_cause(wait)?;
+        match wait["remedies"].as_array().map_or(0, Vec::len) {
+            0 if name(wait) == "soon" => Ok(()),
+            0 => self.check_no_remedy(wait),
+            _ => {
+                self.steps.clear();
+                self.check_remedies()
+            }
+        }
     }
 
     /// The cause holds the job: with room and no change it does not start.
     fn check_cause(&mut self, wait: &Value) -> Result<(), String> {
-        let mut case = Case::play(self.seed);
+        let mut case = self.case();
         if name(wait) == "soon" {
             let soon = wait["reason"]["soon"]["nodes"] != 0;
-            return match soon && !self.starts(&mut case, wait, false) {
+            // The job is next; which of its asks is served depends on the node.
+            let before = case.host.running(self.job);
+            case.report_all();
+            let starts = case.host.running(self.job) > before;
+            return match soon && !starts {
                 true => Err(self.fail(&case, "it is next and does not start")),
                 false => Ok(()),
             };
@@ -108,10 +183,14 @@ impl Trial {
                 false => Err(self.fail(&case, "it starts without any change")),
             };
         }
-        let mut case = Case::play(self.seed);
-        let starts = match [7, 8].contains(&rank(wait)) {
+        let mut case = self.case();
+        let starts = match goes_by_turn(wait) {
             // Those before it may leave something.
-            true => case.make_room(self.job, wait).first() == Some(&self.job),
+            true => {
+                let first = case.make_room(self.job, wait);
+                let is_it = |first: &Grant| first.job == self.job && wait["ask"] == first.ask;
+                first.first().is_some_and(is_it)
+            }
             false => self.starts(&mut case, wait, true),
         };
         match starts {
@@ -121,34 +200,30 @@ impl Trial {
     }
 
     /// The remedies start the job, one cause after the other.
-    fn check_remedies(&mut self) -> Result<Vec<Value>, String> {
-        let mut case = Case::play(self.seed);
-        let mut causes: Vec<Value> = Vec::new();
+    fn check_remedies(&mut self) -> Result<(), String> {
+        let mut case = self.case();
+        let mut causes: Vec<(String, Value)> = Vec::new();
         for _ in 0..CAUSES_MAX {
             let Some(wait) = case.wait(self.job) else {
-                return Ok(causes);
+                return Ok(());
             };
-            self.steps
-                .push(wait["sentence"].as_str().unwrap_or("?").to_string());
-            if causes.iter().any(|cause| name(cause) == name(&wait)) {
+            self.steps.push(said(&wait));
+            if causes.contains(&cause(&wait)) {
                 return Err(self.fail(&case, "the remedy leaves the cause"));
             }
             let remedies = wait["remedies"].as_array().expect("a list").clone();
-            causes.push(wait.clone());
+            causes.push(cause(&wait));
             if remedies.is_empty() {
-                return Ok(causes);
+                return Ok(());
             }
-            let before = case.host.running(self.job);
-            if !case.apply(self.job, &wait, &remedies) {
-                return Ok(causes);
-            }
-            let makes_room = !ends_with_room(&wait);
-            if rank(&wait) < 6 && !case.has_a_node(self.job, &wait) {
-                // Others may take what the remedy of a limit gives while it has no node.
-                return Ok(causes);
-            }
-            if case.host.running(self.job) > before || self.starts(&mut case, &wait, makes_room) {
-                return Ok(causes);
+            let Some(started) = self.start(&mut case, &wait, &remedies) else {
+                return Ok(());
+            };
+            // The next sentence is as of the tick: the slots of a market follow the containers.
+            case.host.tick();
+            // Others may take what the remedy of a limit gives while it has no node.
+            if started || rank(&wait) < 6 && !case.has_a_node(self.job, &wait) {
+                return Ok(());
             }
         }
         Err(self.fail(&case, "too many causes"))
@@ -156,35 +231,34 @@ impl Trial {
 
     /// No single change starts a job whose wait has no remedy.
     fn check_no_remedy(&mut self, wait: &Value) -> Result<(), String> {
-        let case = Case::play(self.seed);
-        let makes_room = !ends_with_room(wait);
-        let mut reloaded = Case::play(self.seed);
-        reloaded.reload();
-        if self.starts(&mut Case::play(self.seed), wait, false)
-            || self.starts(&mut reloaded, wait, makes_room)
-        {
+        if self.starts(&mut self.case(), wait, false) {
             return Ok(());
         }
-        // The limits of ApplicationMasters grow with the cluster and with the queue's share, and
-        // a market's slots with the cluster.
-        let of_masters = name(wait) == "master_limit";
-        let grows = wait["am"] == true && rank(wait) == 1 || of_masters || name(wait) == "quota";
-        if case.kinds(self.job) > 1 && ends_with_room(wait) {
-            // A change may start what it asks for besides.
-            return Ok(());
+        if !self.reloaded {
+            // A line of ApplicationMasters that begins anew may end what the job waits for, and
+            // most changes come with that. So the next sentence is what has to be true.
+            self.reloaded = true;
+            let mut case = self.case();
+            let Some(next) = case.wait(self.job) else {
+                return Ok(());
+            };
+            if (cause(&next), &next["remedies"]) != (cause(wait), &wait["remedies"]) {
+                return self.check(&next);
+            }
+            if self.starts(&mut case, wait, !ends_with_room(wait)) {
+                return Ok(());
+            }
         }
+        let case = self.case();
         for change in case.changes(self.job, wait) {
-            let mut case = Case::play(self.seed);
-            let before = case.host.running(self.job);
-            let is_node = change.get("node").is_some();
-            let of_share = change.get("weight").is_some() || change.get("max_share").is_some();
-            if is_node && grows || of_share && of_masters {
+            // The limit of ApplicationMasters is a part of the share, which these changes enlarge.
+            // The sentence names the part.
+            let enlarges = ["node", "weight", "max_share"].map(|name| change.get(name).is_some());
+            if name(wait) == "master_limit" && enlarges.contains(&true) {
                 continue;
             }
-            let applies = case.apply(self.job, wait, std::slice::from_ref(&change));
-            let started = case.host.running(self.job) > before
-                || !is_node && self.starts(&mut case, wait, makes_room);
-            if applies && started {
+            let mut case = self.case();
+            if self.start(&mut case, wait, std::slice::from_ref(&change)) == Some(true) {
                 self.steps.push(change.to_string());
                 return Err(self.fail(&case, "it has no remedy, and this change starts it"));
             }
@@ -204,7 +278,8 @@ fn check(seed: u64, counts: &mut BTreeMap<String, [u32; 2]>, failures: &mut Vec<
         let mut trial = Trial {
             seed,
             job,
-            steps: vec![wait["sentence"].as_str().unwrap_or("?").to_string()],
+            reloaded: false,
+            steps: Vec::new(),
         };
         let has_remedy = wait["remedies"]
             .as_array()
@@ -212,15 +287,7 @@ fn check(seed: u64, counts: &mut BTreeMap<String, [u32; 2]>, failures: &mut Vec<
         let count = counts.entry(name(&wait)).or_insert([0; 2]);
         count[0] += 1;
         count[1] += u32::from(has_remedy);
-        let checked = trial.check_cause(&wait).and_then(|()| match has_remedy {
-            true => {
-                trial.steps.clear();
-                trial.check_remedies().map(drop)
-            }
-            false if name(&wait) == "soon" => Ok(()),
-            false => trial.check_no_remedy(&wait),
-        });
-        failures.extend(checked.err());
+        failures.extend(trial.check(&wait).err());
     }
     waits
 }
@@ -229,13 +296,19 @@ fn check(seed: u64, counts: &mut BTreeMap<String, [u32; 2]>, failures: &mut Vec<
 fn what_a_sentence_names_is_the_cause_and_its_remedy_starts_the_job() {
     let (mut counts, mut failures, mut waits) = (BTreeMap::new(), Vec::new(), 0);
     for seed in seeds(60) {
-        waits += check(seed, &mut counts, &mut failures);
+        let known = KNOWN.iter().find(|(known, _)| *known == seed);
+        let mut wrong = Vec::new();
+        waits += check(seed, &mut counts, &mut wrong);
+        match (known, wrong.is_empty()) {
+            (Some((_, why)), true) => failures.push(format!(
+                "HEDDLE_SEEDS={seed}: all answers are true; take it off `KNOWN` ({why})"
+            )),
+            (Some((_, why)), false) => println!("seed {seed}, {} wrong: {why}", wrong.len()),
+            (None, _) => failures.extend(wrong),
+        }
     }
     println!("{waits} waits, with remedies: {counts:?}");
     let shown: Vec<String> = failures.iter().take(40).cloned().collect();
-    let failed = failures.len();
-    let tolerated = waits as usize * WRONG_PER_MILLE_MAX / 1_000;
-    let shown = shown.join("\n");
-    println!("{failed} of {waits} waits:\n{shown}");
-    assert!(failed <= tolerated, "{failed} of {waits} waits:\n{shown}");
+    let (failed, shown) = (failures.len(), shown.join("\n"));
+    assert!(failed == 0, "{failed} of {waits} waits:\n{shown}");
 }

@@ -1,15 +1,15 @@
 //! The figures of users for reports and explanations.
 
 use super::{Engine, UserBook};
-use crate::backlog::Entry;
 use crate::config::UserLimit;
 use crate::model::job::{Ask, Job};
-use crate::model::user_limit::Terms;
+use crate::model::queue::Queue;
+use crate::model::user_limit::{Terms, Usage};
 use crate::model::wait::{Remedy, UserBound};
-use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
+use crate::words::ids::{PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl Engine {
     /// The usage and the limit of a job's user in its leaf, on the nodes of a label: of all
@@ -121,24 +121,14 @@ impl Engine {
         Some(book.users.iter().map(tasks).collect())
     }
 
-    /// What other jobs of a user ask for with keys before that of a job.
-    fn of_user_before(&self, job: &Job, ask: &Ask, jobs: &BTreeSet<JobId>) -> Resource {
-        let mine = Entry::new(job, ask);
-        let others = jobs.iter().filter(|id| **id != job.facts.job);
-        let asks = others
-            .filter_map(|id| self.cluster.job(*id))
-            .flat_map(|other| {
-                let before = move |ask: &&Ask| Entry::new(other, ask) < mine;
-                other.pending().filter(before)
-            });
-        let same = asks.filter(|other| other.facts.partition == ask.facts.partition);
-        same.fold(Resource::ZERO, |sum, ask| {
-            sum + ask.facts.resource.times(i64::from(ask.facts.count))
-        })
-    }
-
     /// The setting of its leaf with which a held ask of a job would go on, if one alone is enough.
-    pub(in crate::engine) fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
+    /// Before it, others of the user get the first of `before` for which there is one.
+    pub(in crate::engine) fn user_remedy(
+        &self,
+        job: &Job,
+        ask: &Ask,
+        before: &[Resource],
+    ) -> Option<Remedy> {
         let queue = job.facts.queue;
         let over = job.over.on(ask.facts.partition);
         let label = self.tree_label(ask.facts.partition);
@@ -161,37 +151,86 @@ impl Engine {
             return per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });
         }
         let usage = self.usage_of((queue, label), &terms, book);
-        // Others of the user that are before it go on first.
-        let used = user.used.on(label);
-        let goes_on_at = |used: Resource, rule: UserLimit| {
-            let terms = Terms { rule, ..terms };
-            !terms.is_over(&used, &terms.of_user(&terms.limit(&usage), weight))
+        let bound = Bound {
+            used: user.used.on(label),
+            usage,
+            weight,
         };
-        let most = UserLimit {
-            percent: 100.0,
-            factor: Some(1_000.0),
+        // All that others of the user may take before, or what goes before whatever happens.
+        let mut before = before.iter();
+        before.find_map(|before| self.raised(queue, &terms, &bound, before))
+    }
+
+    /// The least setting of a leaf with which a user goes on after getting `more`.
+    fn raised(
+        &self,
+        queue: QueueId,
+        terms: &Terms,
+        bound: &Bound,
+        more: &Resource,
+    ) -> Option<Remedy> {
+        // The limit grows with what the users have.
+        let used = bound.used + *more;
+        let usage = Usage {
+            shares: bound.usage.shares + terms.share(&used) - terms.share(&bound.used),
+            active: bound.usage.active + *more,
+            ..bound.usage
         };
-        let with_others = used + self.of_user_before(job, ask, &user.jobs);
-        let used = match goes_on_at(with_others, most) {
-            true => with_others,
-            false => used,
+        let goes_on = |terms: Terms| {
+            let limit = terms.limit(&usage);
+            !terms.is_over(&used, &terms.of_user(&limit, bound.weight))
         };
-        let goes_on = |rule: UserLimit| goes_on_at(used, rule);
+        let with_rule = |rule: UserLimit| goes_on(Terms { rule, ..*terms });
+        let rule = terms.rule;
         let percent = least(100, |percent| {
-            goes_on(UserLimit {
-                percent: percent as f32,
-                ..terms.rule
-            })
+            let percent = percent as f32;
+            with_rule(UserLimit { percent, ..rule })
         });
         let tenths = least(10_000, |tenths| {
-            goes_on(UserLimit {
-                factor: Some(tenths as f32 / 10.0),
-                ..terms.rule
-            })
+            let factor = Some(tenths as f32 / 10.0);
+            with_rule(UserLimit { factor, ..rule })
         });
         let by_percent = percent.map(|percent| Remedy::UserPercent { queue, percent });
-        by_percent.or(tenths.map(|tenths| Remedy::UserFactor { queue, tenths }))
+        by_percent
+            .or(tenths.map(|tenths| Remedy::UserFactor { queue, tenths }))
+            .or_else(|| self.larger_queue(queue, terms, &used, goes_on))
     }
+
+    /// The least `max_share` of a leaf or a queue above with which a user goes on who uses that:
+    /// without a guarantee nothing else bounds the limit.
+    fn larger_queue(
+        &self,
+        leaf: QueueId,
+        terms: &Terms,
+        used: &Resource,
+        goes_on: impl Fn(Terms) -> bool,
+    ) -> Option<Remedy> {
+        let i = terms.compared(used);
+        let path: Vec<&Queue> = self.cluster.queues.path_up(leaf).collect();
+        path.iter().find_map(|queue| {
+            let others = path.iter().filter(|other| other.id != queue.id);
+            let most = others.fold(terms.cluster, |most, at| most.component_min(&at.max_share));
+            let limit = least(u32::try_from(most[i]).unwrap_or(u32::MAX), |limit| {
+                let mut maximum = most.component_min(&queue.max_share);
+                maximum.0[i] = i64::from(limit);
+                goes_on(Terms { maximum, ..*terms })
+            });
+            let limit = limit.map(i64::from);
+            let limit = limit.filter(|limit| *limit > queue.max_share[i])?;
+            Some(Remedy::MaxShare {
+                queue: queue.id,
+                resource: i as u8,
+                limit,
+            })
+        })
+    }
+}
+
+/// What a user has and what a limit depends on.
+struct Bound {
+    used: Resource,
+    usage: Usage,
+    weight: f32,
 }
 
 /// The least number up to `most` that is enough, if `most` is.

@@ -138,11 +138,26 @@ impl Queues {
 
     /// The weight and the limits of a queue, for the tree of shares.
     pub(crate) fn limits(&self, queue: &Queue) -> Limits {
+        self.limits_at(queue, &self.capacity)
+    }
+
+    /// The same if the nodes that they are for had another capacity.
+    pub(crate) fn limits_at(&self, queue: &Queue, capacity: &Resource) -> Limits {
+        let [min_share, max_share] = match *capacity == self.capacity {
+            true => [queue.min_share, queue.max_share],
+            false => self.in_whole_on(
+                queue.id,
+                On {
+                    label: None,
+                    capacity,
+                },
+            ),
+        };
         let above = queue.parent.and_then(|parent| self.get(parent));
         Limits {
             weight: queue.config.weight,
-            min_share: queue.min_share,
-            max_share: queue.max_share,
+            min_share,
+            max_share,
             max_am_share: queue.config.max_am_share,
             compared_by: above.and_then(|above| above.config.compare),
             sets_minimum: queue.config.min_share.is_some(),

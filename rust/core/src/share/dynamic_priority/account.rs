@@ -74,6 +74,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Returns the fractions that it is owed at the next interval, by pool.
+    pub(super) fn owed_next(&self) -> [i64; POOLS] {
+        self.grant.map_or([0; POOLS], |_| self.carried_on)
+    }
+
     /// Returns the slots that are paid for, by pool.
     pub fn quotas(&self) -> [u32; POOLS] {
         self.grant.map_or([0; POOLS], |grant| grant.quota)
@@ -313,7 +318,7 @@ impl Accounts {
                 price = price + account.rate;
             }
             // A claim to slots ends with the bidding: no account saves slots up while away.
-            account.carried = account.grant.map_or([0; POOLS], |_| account.carried_on);
+            account.carried = account.owed_next();
             account.grant = (bids && !skipped).then_some(Grant {
                 rate: account.rate,
                 quota: [0; POOLS],

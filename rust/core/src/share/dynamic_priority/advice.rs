@@ -45,18 +45,18 @@ impl DynamicPriority {
             answer["why"] = json!(why);
             return Ok(answer);
         }
-        let (names, bids) = self.next_bids(&name, world);
+        let (names, bids, owed) = self.next_bids(&name, pool, world);
         let me = names.iter().position(|other| *other == name);
         let me = me.expect("the asked queue has an account, so it is among the bidders");
         let rounding = self.settings.policy.rounding;
         // A bid of 0 buys nothing, even if slots are free.
-        let bid = least_bid(&bids, me, slots, rounding, wanted);
+        let bid = least_bid((&bids, &owed), me, slots, rounding, wanted);
         let bid = bid.map(|bid| bid.max(Credits::from_micro(1)));
         let Some(bid) = bid else {
             answer["why"] = json!("no bid buys that many slots while the others keep their bids");
             return Ok(answer);
         };
-        let given = slots_at(&bids, me, slots, rounding, bid);
+        let given = slots_at((&bids, &owed), me, slots, rounding, bid);
         let others = bids.iter().enumerate().filter(|(i, _)| *i != me);
         let price = others.fold(bid, |sum, (_, other)| sum + *other);
         answer["bid"] = json!(bid.to_number());

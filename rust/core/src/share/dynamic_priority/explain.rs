@@ -64,13 +64,14 @@ impl DynamicPriority {
             return None;
         }
         let account = self.accounts.get(&leaf.name)?;
-        let (names, bids) = self.next_bids(&leaf.name, world);
+        let (names, bids, owed) = self.next_bids(&leaf.name, pool, world);
+        let bids = (&bids[..], &owed[..]);
         let me = names.iter().position(|name| *name == leaf.name)?;
         let (slots, rounding) = (self.slots[pool], self.settings.policy.rounding);
         // Idle slots may have given it more than its quota.
         let running = leaf.meter.paying(pool, world.tree.node(at).running[pool]);
         let quota = leaf.meter.quota[pool].max(running);
-        let coming = slots_at(&bids, me, slots, rounding, account.rate);
+        let coming = slots_at(bids, me, slots, rounding, account.rate);
         let pays = account.rate > Credits::ZERO && account.budget >= account.rate;
         if let (Some((_, at_ms)), true) = (self.interval, pays && coming > quota) {
             return Some(Remedy::Interval {
@@ -81,12 +82,12 @@ impl DynamicPriority {
         let quarter = quota.div_ceil(4).max(1);
         let more = asked.job.pending_of(asked.kind).clamp(1, quarter);
         let bid_for = |more: u32| {
-            let bid = least_bid(&bids, me, slots, rounding, quota + more)?;
+            let bid = least_bid(bids, me, slots, rounding, quota + more)?;
             Some((bid.max(Credits::from_micro(1)), more))
         };
         let (bid, more) = bid_for(more).or_else(|| bid_for(1))?;
         let rounded = rounded_up(bid);
-        let given = slots_at(&bids, me, slots, rounding, rounded);
+        let given = slots_at(bids, me, slots, rounding, rounded);
         Some(Remedy::Bid {
             queue: world.tree.node(at).queue,
             bid,
@@ -98,8 +99,13 @@ impl DynamicPriority {
 
     /// Returns the bidders of the next interval as far as known now, in order of names. These are
     /// users with running or pending tasks that can pay for a slot (DP-4, DP-9, DP-14), and the
-    /// asked queue.
-    pub(super) fn next_bids(&self, asked: &str, world: &World<'_>) -> (Vec<&str>, Vec<Credits>) {
+    /// asked queue. With their bids, and the fractions of slots of a pool that they are owed then.
+    pub(super) fn next_bids(
+        &self,
+        asked: &str,
+        pool: usize,
+        world: &World<'_>,
+    ) -> (Vec<&str>, Vec<Credits>, Vec<i64>) {
         let mut active: Vec<&str> = Vec::new();
         let dormant = self.dormant(world);
         for (i, leaf) in self.leaves.iter().enumerate() {
@@ -112,7 +118,8 @@ impl DynamicPriority {
             let pays = account.rate > Credits::ZERO && account.budget >= account.rate;
             *name == asked || (pays && active.binary_search(name).is_ok())
         });
-        bids.map(|(name, account)| (name, account.rate)).unzip()
+        bids.map(|(name, account)| (name, account.rate, account.owed_next()[pool]))
+            .collect()
     }
 }
 

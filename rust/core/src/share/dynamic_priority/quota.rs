@@ -125,10 +125,10 @@ pub fn divide_owed(bids: &[Credits], price: Credits, slots: u32, carried: &mut [
 }
 
 /// Returns the least bid of bidder `me` that buys at least `wanted` slots while the others keep
-/// their bids. A higher bid never gets fewer (DP-2), so a binary search finds it. None if no bid
-/// does.
+/// their bids. `carried` are the fractions that each is owed. A higher bid never gets fewer (DP-2),
+/// so a binary search finds it. None if no bid does.
 pub fn least_bid(
-    bids: &[Credits],
+    bids: (&[Credits], &[i64]),
     me: usize,
     slots: u32,
     rounding: Rounding,
@@ -151,11 +151,20 @@ pub fn least_bid(
 }
 
 /// Returns the slots of bidder `me` if it bids `bid` and the others keep their bids.
-pub fn slots_at(bids: &[Credits], me: usize, slots: u32, rounding: Rounding, bid: Credits) -> u32 {
+pub fn slots_at(
+    (bids, carried): (&[Credits], &[i64]),
+    me: usize,
+    slots: u32,
+    rounding: Rounding,
+    bid: Credits,
+) -> u32 {
     let mut bids = bids.to_vec();
     bids[me] = bid;
     let price = bids.iter().fold(Credits::ZERO, |sum, bid| sum + *bid);
-    divide(&bids, price, slots, rounding)[me]
+    match rounding {
+        Rounding::Carried => divide_owed(&bids, price, slots, &mut carried.to_vec())[me],
+        rounding => divide(&bids, price, slots, rounding)[me],
+    }
 }
 
 #[cfg(test)]
@@ -346,19 +355,21 @@ mod tests {
             slots in 1u32..300,
             which in 0..Rounding::NAMES.len(),
             part in 0u32..101,
+            carried in prop::collection::vec(-SLOT..SLOT + 1, 12),
         ) {
             let rounding = Rounding::NAMES[which].1;
             let bids: Vec<Credits> = micro.iter().map(|m| Credits::from_micro(*m)).collect();
+            let bids = (&bids[..], &carried[..bids.len()]);
             let wanted = slots * part / 100;
-            match least_bid(&bids, 1, slots, rounding, wanted) {
+            match least_bid(bids, 1, slots, rounding, wanted) {
                 Some(least) => {
-                    prop_assert!(slots_at(&bids, 1, slots, rounding, least) >= wanted);
+                    prop_assert!(slots_at(bids, 1, slots, rounding, least) >= wanted);
                     let less = Credits::from_micro(least.micro() - 1);
-                    let fewer = slots_at(&bids, 1, slots, rounding, less) < wanted;
+                    let fewer = slots_at(bids, 1, slots, rounding, less) < wanted;
                     prop_assert!(fewer || least == Credits::ZERO);
                 }
                 None => {
-                    let most = slots_at(&bids, 1, slots, rounding, Credits::MAX);
+                    let most = slots_at(bids, 1, slots, rounding, Credits::MAX);
                     prop_assert!(most < wanted);
                 }
             }

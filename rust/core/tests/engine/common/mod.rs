@@ -34,6 +34,8 @@ pub struct Host {
     pub containers: Vec<(u32, u64, u32, Resource)>,
     /// Sizes of the containers of each ask.
     sizes: std::collections::BTreeMap<(u32, u32), Resource>,
+    /// Whether the invariants are left out: the same steps were checked before.
+    pub trusted: bool,
     /// Headroom that each job was told last.
     pub headrooms: std::collections::BTreeMap<u32, Resource>,
 }
@@ -61,6 +63,7 @@ impl Host {
             free: Vec::new(),
             containers: Vec::new(),
             sizes: Default::default(),
+            trusted: false,
             headrooms: Default::default(),
         }
     }
@@ -68,7 +71,9 @@ impl Host {
     pub fn step(&mut self, events: &[Event]) -> Vec<Decision> {
         let mut decisions = Vec::new();
         self.engine.step(self.now, events, 1024, &mut decisions);
-        self.engine.check_invariants().expect("the books are right");
+        if !self.trusted {
+            self.engine.check_invariants().expect("the books are right");
+        }
         for decision in &decisions {
             if let Decision::Headroom { job, resource } = decision {
                 self.headrooms.insert(job.0, *resource);

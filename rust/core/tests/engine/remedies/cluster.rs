@@ -2,7 +2,7 @@
 //! remedies name.
 
 use crate::common::town::Dice;
-use crate::common::{Host, host_of, plain_ask, rack_place, row};
+use crate::common::{Grant, Host, host_of, plain_ask, rack_place, row};
 use heddle_core::model::job::Standing;
 use heddle_core::words::event::{AskFacts, Event, Refusal};
 use heddle_core::words::ids::{JobId, NodeId, PartitionId, QueueId};
@@ -21,21 +21,34 @@ pub(super) struct Case {
     config: Value,
     labels: Vec<u32>,
     pub(super) jobs: Vec<u32>,
+    /// What was granted since the cluster was made, for a failure.
+    grants: Vec<Grant>,
 }
 
 impl Case {
     pub(super) fn play(seed: u64) -> Case {
+        Case::played(seed, false)
+    }
+
+    /// The same again, in a fraction of the time.
+    pub(super) fn replay(seed: u64) -> Case {
+        Case::played(seed, true)
+    }
+
+    fn played(seed: u64, again: bool) -> Case {
         let mut dice = Dice(seed);
         let policy = policy(&mut dice);
         let config = config(&mut dice, &policy);
         let users = json!({"ann": 1, "ben": 2, "cid": 3});
-        let host = Host::from_setup(&json!({"config": config, "users": users}));
+        let mut host = Host::from_setup(&json!({"config": config, "users": users}));
+        host.trusted = again;
         let mut case = Case {
             host,
             policy,
             config,
             labels: Vec::new(),
             jobs: Vec::new(),
+            grants: Vec::new(),
         };
         for _ in 0..1 + dice.below(4) {
             let label = u32::from(dice.one_in(8));
@@ -61,6 +74,8 @@ impl Case {
             case.submit(&mut dice, next + 1);
         }
         case.host.tick();
+        // What is changed next is new.
+        case.host.trusted = false;
         case
     }
 
@@ -154,17 +169,26 @@ impl Case {
         let reply = self.host.request(json!({"op": "explain", "job": job}));
         let mut wait = reply["waits"].get(0)?.clone();
         wait["sentence"] = reply["sentence"].clone();
+        wait["ask"] = json!(self.ask_of(job, &wait)?.facts.ask.0);
         Some(wait)
     }
 
     /// Lets every node report what it has.
     pub(super) fn report_all(&mut self) {
-        self.host.beat_all();
+        for node in 0..self.host.nodes() as u32 {
+            self.report(node);
+        }
+    }
+
+    fn report(&mut self, node: u32) -> Vec<Grant> {
+        let grants = self.host.beat(node);
+        self.grants.extend(&grants);
+        grants
     }
 
     /// Lets the node on which the job waits have room for one more container of its first ask.
-    /// Returns whose containers it grants.
-    pub(super) fn make_room(&mut self, job: u32, wait: &Value) -> Vec<u32> {
+    /// Returns what it grants.
+    pub(super) fn make_room(&mut self, job: u32, wait: &Value) -> Vec<Grant> {
         let told = wait["reason"]["room"]["node"].as_u64();
         let told = told.map(|node| node as u32);
         let node = told.or_else(|| self.roomiest(job, wait));
@@ -172,7 +196,20 @@ impl Case {
             return Vec::new();
         };
         self.host.make_room(node, size);
-        self.host.beat(node).iter().map(|grant| grant.job).collect()
+        self.report(node)
+    }
+
+    /// How many containers the job has got of the ask that waits.
+    pub(super) fn got(&self, job: u32, wait: &Value) -> usize {
+        let counts = |grant: &&Grant| grant.job == job && wait["ask"] == grant.ask;
+        self.grants.iter().filter(counts).count()
+    }
+
+    /// Who got containers where since the cluster was made, for a failure.
+    pub(super) fn granted(&self) -> String {
+        let grants = self.grants.iter();
+        let grants = grants.map(|grant| format!("{}.{} on {}", grant.job, grant.ask, grant.node));
+        grants.collect::<Vec<_>>().join(", ")
     }
 
     /// The nodes and jobs, for a failure.
@@ -270,6 +307,12 @@ impl Case {
         queue.expect("it is there").config.path.clone()
     }
 
+    fn limits_users(&self, path: &str) -> bool {
+        let mut queues = self.config["queues"].as_array().expect("a list").iter();
+        let queue = queues.find(|queue| queue["path"] == path);
+        queue.is_some_and(|queue| !queue["user_limit_percent"].is_null())
+    }
+
     fn set(&mut self, path: &str, key: &str, value: Value) {
         let queues = self.config["queues"].as_array_mut().expect("a list");
         let at = queues.iter().position(|queue| queue["path"] == path);
@@ -278,12 +321,6 @@ impl Case {
             queues.len() - 1
         });
         queues[at][key] = value;
-    }
-
-    /// How many asks of the job are pending.
-    pub(super) fn kinds(&self, job: u32) -> usize {
-        let job = self.host.engine.cluster().job(JobId(job));
-        job.map_or(0, |job| job.pending().count())
     }
 
     /// Whether a node could serve the job's first ask if it had room.
@@ -325,13 +362,14 @@ impl Case {
                     }
                     new_node = true;
                 }
-                "bid" | "interval" => return self.bid(name, what),
+                "bid" | "interval" => return self.bid(job, name, what),
                 name if self.configure(name, what) => {}
                 _ => return false,
             }
         }
-        let told = !wait["remedies"][0].is_null();
-        if new_node && told && wait["reason"]["room"]["node"].is_u64() {
+        // What is told of one type is what the named node lacks; of both, any node will do.
+        let told = wait["remedies"].as_array().map_or(0, Vec::len);
+        if new_node && told == 1 && wait["reason"]["room"]["node"].is_u64() {
             self.make_room(job, wait);
             return true;
         }
@@ -342,7 +380,7 @@ impl Case {
             self.labels.push(label);
             let node = self.host.labelled_node(900, size[0], size[1], label);
             assert_eq!(NodeId(node).0 as usize + 1, self.labels.len());
-            self.host.beat(node);
+            self.report(node);
             return true;
         }
         if self.config != config {
@@ -400,8 +438,9 @@ impl Case {
         true
     }
 
-    /// Bids, and waits for the interval in which that counts.
-    fn bid(&mut self, name: &str, what: &Value) -> bool {
+    /// Bids, and waits for the interval in which that counts. It may count for less in the next
+    /// one: fractions of slots are carried.
+    fn bid(&mut self, job: u32, name: &str, what: &Value) -> bool {
         if name == "bid" {
             let (path, micro) = (self.path(&what["queue"]), &what["rounded"][0]);
             let rate = micro.as_f64().expect("credits") / 1e6;
@@ -417,6 +456,10 @@ impl Case {
         while self.host.now < until {
             self.host.now = (self.host.now + 500).min(until);
             self.host.tick();
+            let wait = self.wait(job);
+            if wait.is_none_or(|wait| wait["reason"]["quota"].is_null()) {
+                break;
+            }
         }
         true
     }
@@ -433,11 +476,16 @@ impl Case {
         let mut changes = vec![
             json!({"priority": {"priority": 20}}),
             json!({"user_running_jobs": {"queue": 0, "everywhere": true, "limit": 1_000}}),
-            json!({"user_percent": {"queue": id.0, "percent": 100}}),
-            json!({"user_factor": {"queue": id.0, "tenths": 10_000}}),
             json!({"max_tasks": {"limit": 1_000}}),
             json!({"user_jobs": {"limit": 1_000}}),
         ];
+        // Elsewhere these settings would not raise a limit: they would begin to hold others.
+        if self.limits_users(&self.path(&json!(id.0))) {
+            changes.extend([
+                json!({"user_percent": {"queue": id.0, "percent": 100}}),
+                json!({"user_factor": {"queue": id.0, "tenths": 10_000}}),
+            ]);
+        }
         for queue in engine.cluster().queues.path_up(id) {
             let at = queue.id.0;
             changes.extend([

@@ -17,7 +17,7 @@ use crate::model::share_tree::{Kept, ShareTree};
 use crate::words::ids::{JobId, Millis, PartitionId, QueueId, UserId};
 use crate::words::keys::{ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many leaves are looked at for the ask that is next below a limit: hundreds may be at limits
 /// of their own.
@@ -41,7 +41,7 @@ pub(super) struct Lines {
     /// The largest amounts of any node, by label, as of the last tick.
     largest: BTreeMap<PartitionId, Resource>,
     /// Where the next ask may have changed since room was kept for it.
-    stale: Vec<Limit>,
+    stale: BTreeSet<Limit>,
 }
 
 /// A limit below which more is asked for than it admits.
@@ -250,7 +250,7 @@ impl Engine {
                 let Some(kept) = kept else {
                     continue;
                 };
-                self.at_limits.stale.push(limit);
+                self.at_limits.stale.insert(limit);
                 if (kept.leaf, kept.shape) == (leaf, pick.shape)
                     && let Some(line) = self.at_limits.lines.get_mut(&limit)
                 {
@@ -291,7 +291,7 @@ impl Engine {
 
     /// Looks again for the next ask where that may have changed. Runs before each search.
     pub(super) fn renew_lines(&mut self) {
-        while let Some(limit) = self.at_limits.stale.pop() {
+        while let Some(limit) = self.at_limits.stale.pop_first() {
             let next = self.next_at(limit);
             self.keep(limit, next);
         }

@@ -189,18 +189,6 @@ impl ShareNode {
         node
     }
 
-    /// What its limit keeps from a shape of a leaf below it for others, which are next in line; or
-    /// what that of ApplicationMasters keeps.
-    pub(crate) fn kept_from(&self, masters: bool, leaf: ShareNodeId, shape: ShapeId) -> Resource {
-        let kept = if masters {
-            self.kept_for_masters
-        } else {
-            self.kept
-        };
-        let kept = kept.filter(|kept| (kept.leaf, kept.shape) != (leaf, shape));
-        kept.map_or(Resource::ZERO, |kept| kept.size)
-    }
-
     /// Takes over weight and limits.
     pub fn configure(&mut self, limits: &Limits) {
         self.weight = limits.weight;

@@ -204,6 +204,8 @@ fn keys_of_a_queue() -> Vec<(&'static str, Value)> {
         ("user_limit_factor", json!(2)),
         ("default_priority", json!(1)),
         ("max_priority", json!(5)),
+        ("max_priorities", json!([{"who": "alice ops", "max": 5}])),
+        ("workflow_priorities", json!({"nightly": 3})),
         ("lifetime_s", json!(60)),
         ("max_lifetime_s", json!(600)),
         ("user_weights", json!({"alice": 2})),

@@ -3,6 +3,7 @@
 //! tested beside it, in `model/user_limit.rs`.
 
 use crate::common::{Host, plain_ask};
+use heddle_core::Setup;
 use heddle_core::words::event::{AskFacts, Event};
 use heddle_core::words::ids::{JobId, QueueId};
 use heddle_core::words::resource::Resource;
@@ -255,6 +256,34 @@ fn priorities_and_lifetimes_come_from_the_nearest_queue() {
     // Without a default the maximum is.
     assert_eq!(terms("root.b"), [None, None, Some(70), Some(70)]);
     assert_eq!(terms("root.c"), [None; 4]);
+}
+
+#[test]
+fn priorities_of_users_are_those_of_the_leaf_and_of_workflows_the_nearest() {
+    let rules = json!([{"who": "alice ops", "max": 5, "default": 1}]);
+    let mut host = host(json!({"queues": [
+        {"path": "root.a", "max_priorities": rules,
+         "workflow_priorities": {"Nightly": 3, "report": 1}},
+        {"path": "root.a.x", "max_priorities": rules, "workflow_priorities": {"report": 2}},
+        {"path": "root.a.y"}
+    ]}));
+    let mut reply = |path: &str| place(&mut host, json!({"user": "u", "queue": path}));
+    let x = reply("root.a.x").expect("a leaf");
+    assert_eq!(x["max_priorities"], rules);
+    assert_eq!(x["workflow_priorities"], json!({"nightly": 3, "report": 2}));
+    let y = reply("root.a.y").expect("a leaf");
+    assert_eq!(y["max_priorities"], Value::Null);
+    assert_eq!(y["workflow_priorities"], json!({"nightly": 3, "report": 1}));
+    for wrong in [
+        json!([{"who": "alice"}]),
+        json!([{"max": 5}]),
+        json!("alice"),
+    ] {
+        let queues = json!([{"path": "root.a", "max_priorities": wrong}]);
+        let setup = Setup::from_json(&json!({"config": {"queues": queues}}));
+        let fault = setup.expect_err("a fault").to_string();
+        assert!(fault.contains("max_priorities"), "{fault}");
+    }
 }
 
 #[test]

@@ -178,6 +178,18 @@ impl ShareTree {
 }
 
 impl ShareNode {
+    /// What its limit keeps from a shape of a leaf below it for others, which are next in line; or
+    /// what that of ApplicationMasters keeps.
+    pub(crate) fn kept_from(&self, masters: bool, leaf: ShareNodeId, shape: ShapeId) -> Resource {
+        let kept = if masters {
+            self.kept_for_masters
+        } else {
+            self.kept
+        };
+        let kept = kept.filter(|kept| (kept.leaf, kept.shape) != (leaf, shape));
+        kept.map_or(Resource::ZERO, |kept| kept.size)
+    }
+
     /// Whether the queue above compares as YARN's Fair Scheduler does.
     pub fn is_stock_fair(&self) -> bool {
         matches!(self.compared_by, Some(Compare::Memory | Compare::Dominant))

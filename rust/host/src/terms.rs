@@ -124,9 +124,9 @@ impl Terms {
 }
 
 /// The priority in force: asked for, or else the user's or the queue's default, or else 0; at most
-/// the queue's and the cluster's highest. That of a workflow replaces it. What the user may not have
-/// is refused, with a text in the place of the number. Where the queue's highest is 0 priorities do
-/// not count: all are 0, and a change is refused.
+/// the queue's and the cluster's highest. That of a workflow replaces it. What the user may not
+/// have is refused, with a text in the place of the number. Where the queue's highest is 0
+/// priorities do not count: all are 0, and a change is refused.
 pub(crate) fn priority(terms: &Terms) -> Value {
     let requested = terms.requested;
     let workflow = terms.workflow.as_deref().unwrap_or_default();

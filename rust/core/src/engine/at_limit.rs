@@ -1,7 +1,7 @@
-//! Keeps what a limit has free for the ask that is next in line below it: the limit of a queue, that
-//! of its ApplicationMasters, and those of a leaf and its users where ApplicationMasters start in a
-//! line. Otherwise smaller asks would take each gap that is too small for it, and it would wait for
-//! ever.
+//! Keeps what a limit has free for the ask that is next in line below it: the limit of a queue,
+//! that of its ApplicationMasters, and those of a leaf and its users where ApplicationMasters start
+//! in a line. Otherwise smaller asks would take each gap that is too small for it, and it would
+//! wait for ever.
 //!
 //! Three rules bound what others lose:
 //! - Before the line has been short for `reservation.after_ms`, and from then on where the next
@@ -12,7 +12,6 @@
 
 use super::Engine;
 use super::search::Pick;
-use super::users::Refused;
 use crate::model::share_tree::{Kept, ShareTree};
 use crate::words::ids::{JobId, Millis, PartitionId, QueueId, UserId};
 use crate::words::keys::{ShapeId, ShareNodeId};
@@ -32,6 +31,17 @@ pub(super) enum Limit {
     Masters(PartitionId, ShareNodeId),
     /// The same where they start in a line of their own: of a leaf, or of one of its users.
     Line(PartitionId, QueueId, Option<UserId>),
+}
+
+/// An ApplicationMaster that is next in line below a limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused {
+    /// Whose limit it is; none for that of the leaf.
+    pub(super) user: Option<UserId>,
+    pub(super) job: JobId,
+    pub(super) size: Resource,
+    /// What the limit leaves.
+    pub(super) free: Resource,
 }
 
 /// The limits below which more is asked for than they admit.

@@ -7,8 +7,6 @@ mod check;
 mod masters;
 mod report;
 
-pub(super) use masters::Refused;
-
 use super::Engine;
 use crate::config::Compare;
 use crate::model::by_label::{ByLabel, Over};

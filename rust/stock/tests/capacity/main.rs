@@ -5,6 +5,7 @@ mod created;
 mod examples;
 mod hostile;
 mod placement;
+mod priorities;
 mod queues;
 mod random;
 mod sums;

@@ -9,7 +9,7 @@
 
 use super::{Engine, JobBook, LeafBook, Standing};
 use crate::config::Compare;
-use crate::engine::at_limit::Limit;
+use crate::engine::at_limit::{Limit, Refused};
 use crate::model::job::{Ask, Job};
 use crate::model::user_limit::Terms;
 use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
@@ -23,17 +23,6 @@ pub(in crate::engine) struct TurnOut {
     pub(in crate::engine) starts: Vec<JobId>,
     /// The first that each limit refuses.
     pub(in crate::engine) refused: Vec<Refused>,
-}
-
-/// An ApplicationMaster that is next in line below a limit.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Refused {
-    /// Whose limit it is; none for that of the leaf.
-    pub(in crate::engine) user: Option<UserId>,
-    pub(in crate::engine) job: JobId,
-    pub(in crate::engine) size: Resource,
-    /// What the limit leaves.
-    pub(in crate::engine) free: Resource,
 }
 
 /// A limit of ApplicationMasters on the way along a line.

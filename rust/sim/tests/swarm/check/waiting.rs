@@ -6,8 +6,7 @@
 //! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
 //! - the node leaves room to less used ones, for an ask that has waited for less than 2 s;
 //! - the limit of a queue above, or that of its ApplicationMasters, keeps what it has free for the
-//!   ask that is next there, each time
-//!   for at most `reservation.hold_max_ms` since it gained room;
+//!   ask that is next there, each time for at most `reservation.hold_max_ms` since it gained room;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
 //!   since it gained room;
 //! - the host refused this node for this job within the last second;

@@ -223,7 +223,7 @@ impl History {
     fn start(&mut self, job: u32, amount: u32) {
         let node = amount % 3;
         let host = &mut self.market.host;
-        if amount % 4 == 0 && host.room_mb(node) > 0 {
+        if amount.is_multiple_of(4) && host.room_mb(node) > 0 {
             let key = host.recovered(job, node, 1_024, true);
             self.jobs
                 .get_mut(&job)
@@ -232,7 +232,7 @@ impl History {
                 .insert(key);
             return;
         }
-        let reduce = amount % 3 == 0;
+        let reduce = amount.is_multiple_of(3);
         let facts = AskFacts {
             priority: if reduce { 10 } else { 20 },
             ..plain_ask(job, u32::from(reduce), 1 + amount % 5, 1_024)

@@ -291,7 +291,7 @@ pub(super) fn write_workflows(
             }
             None => source.refuse(
                 setting,
-                &format!(
+                format!(
                     "{}: there is no such queue in the file; name one that is there, such as the \
                      queue above",
                     shown(mapping)

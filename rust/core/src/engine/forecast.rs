@@ -41,7 +41,7 @@ impl Engine {
         let mut leaves: BTreeMap<ShareNodeId, Vec<Work>> = BTreeMap::new();
         let (view, mut surveys) = (self.view(), Surveys::new());
         for job in self.cluster.jobs_of(wanted) {
-            if !runs_tasks(job) && view.barred(job, &mut surveys).is_some() {
+            if !runs_tasks(job) && view.is_barred(job, &mut surveys) {
                 continue;
             }
             let work = self.predictor.work(job, self.now);

@@ -14,18 +14,31 @@ use crate::words::keys::{Near, Step, Tag};
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
+/// What a copy of a queue costs with its new entitlement, in looks at jobs.
+const COPY_LOOKS: usize = 4;
+
 impl View<'_> {
     /// How many jobs and queues the remedies for a reason look at, at most; 0 if only at the job's
     /// own.
-    pub(super) fn remedy_cost(&self, reason: &Reason) -> usize {
+    pub(super) fn remedy_cost(&self, reason: &Reason, survey: &Survey) -> usize {
+        let (jobs, queues) = (self.world.cluster.job_ids().len(), self.world.tree.len());
+        let copies = COPY_LOOKS * queues;
         match reason {
             Reason::UserLimit { .. }
             | Reason::UserMasters { .. }
             | Reason::QueueLimit { .. }
-            | Reason::MasterLimit { .. }
-            | Reason::Quota { .. }
-            | Reason::Share { .. }
-            | Reason::Behind { .. } => self.world.cluster.job_ids().len() + self.world.tree.len(),
+            | Reason::MasterLimit { .. } => jobs + queues,
+            Reason::Quota { .. } | Reason::Share { .. } | Reason::Behind { .. } => jobs + copies,
+            Reason::TooLarge { .. }
+            | Reason::NoNodes { .. }
+            | Reason::Blacklisted { .. }
+            | Reason::HeldNodes { .. }
+            | Reason::Slots { .. }
+            | Reason::Room { .. }
+                if survey.newcomer.get().is_none() =>
+            {
+                copies
+            }
             _ => 0,
         }
     }

@@ -8,7 +8,7 @@ use super::turn::Found;
 use crate::model::admission::{Counted, Reached};
 use crate::model::job::Job;
 use crate::model::queue::Queue;
-use crate::model::wait::{PendingAsk, Reason, Wait};
+use crate::model::wait::{PendingAsk, Reason, Remedy, Wait};
 use crate::stage::worth::Worth;
 use crate::words::ids::{JobId, Millis};
 use crate::words::keys::ShareNodeId;
@@ -30,11 +30,7 @@ impl View<'_> {
             let view = self.of_label(asked.ask.facts.partition);
             let shape = asked.ask.shape;
             let found = view.why(&asked, surveys.of(shape, || view.survey(shape)), ahead_max);
-            let searched = view.remedy_cost(&found.reason);
-            let remedies = match searched == 0 || surveys.look_at(searched) {
-                true => view.remedies(&asked, surveys.of(shape, || view.survey(shape)), &found),
-                false => Vec::new(),
-            };
+            let remedies = view.remedies_within(&asked, surveys, &found);
             Wait {
                 ask: asked.ask.facts.ask,
                 kind: asked.kind,
@@ -105,8 +101,7 @@ impl View<'_> {
         let (asked, pending) = self.asked(job).into_iter().next()?;
         let view = self.of_label(asked.ask.facts.partition);
         let shape = asked.ask.shape;
-        let survey = surveys.of(shape, || view.survey(shape));
-        let reason = view.bar(&asked, survey)?;
+        let reason = view.bar(&asked, surveys.of(shape, || view.survey(shape)))?;
         Some(Wait {
             ask: asked.ask.facts.ask,
             kind: asked.kind,
@@ -114,8 +109,34 @@ impl View<'_> {
             pending,
             reason,
             ahead: None,
-            remedies: view.remedies(&asked, survey, &reason.into()),
+            remedies: view.remedies_within(&asked, surveys, &reason.into()),
         })
+    }
+
+    /// Whether a job cannot start, whatever ends.
+    pub(crate) fn is_barred(&self, job: &Job, surveys: &mut Surveys) -> bool {
+        let first = self.asked(job).into_iter().next();
+        first.is_some_and(|(asked, _)| {
+            let view = self.of_label(asked.ask.facts.partition);
+            let shape = asked.ask.shape;
+            let survey = surveys.of(shape, || view.survey(shape));
+            view.bar(&asked, survey).is_some()
+        })
+    }
+
+    /// Returns the remedies, unless this request or tick has looked for enough of them.
+    fn remedies_within(
+        &self,
+        asked: &PendingAsk<'_>,
+        surveys: &mut Surveys,
+        found: &Found,
+    ) -> Vec<Remedy> {
+        let shape = asked.ask.shape;
+        let cost = self.remedy_cost(&found.reason, surveys.of(shape, || self.survey(shape)));
+        match cost == 0 || surveys.look_at(cost) {
+            true => self.remedies(asked, surveys.of(shape, || self.survey(shape)), found),
+            false => Vec::new(),
+        }
     }
 
     /// Returns why nothing that ends would let an ask start. Comes before all that may end.

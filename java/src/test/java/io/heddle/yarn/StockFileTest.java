@@ -279,7 +279,7 @@ public class StockFileTest {
   private static RMApp ofWorkflow(TestCluster cluster, String workflow) throws Exception {
     String tag = YarnConfiguration.DEFAULT_YARN_WORKFLOW_ID_TAG_PREFIX + workflow;
     return MockRMAppSubmitter.submit(cluster.rm, cluster.submission("alice", "root.a")
-        .withApplicationTags(Collections.singleton(tag)).build());
+        .withAppPriority(null).withApplicationTags(Collections.singleton(tag)).build());
   }
 
   private static void refuses(Callable<?> call) throws Exception {

@@ -117,6 +117,9 @@ public class AllocationsTest {
 
   // ---- What a change does.
 
+  /** The order that reads the file's minimums of maps. */
+  private static final String DEFICIT = ", \"policy\": {\"order\": \"deficit\"}";
+
   private String heddleJson(String rest) {
     return "{\"heartbeat_fill\": 1.0, \"allocations_file\": \"" + path + "\"" + rest + "}";
   }
@@ -143,7 +146,7 @@ public class AllocationsTest {
 
   @Test
   public void aChangeHoldsWhileJobsRunAndTheyKeepTheirContainers() throws Exception {
-    String queues = ", \"queues\": [{\"path\": \"root.ads\", \"min_maps\": 7}]";
+    String queues = DEFICIT + ", \"queues\": [{\"path\": \"root.ads\", \"min_maps\": 7}]";
     write("ads 1 0\nweb 2 0", T0);
     try (TestCluster cluster = cluster(TestCluster.conf(heddleJson(queues)))) {
       // The file at the start is used at once, even if it is new.
@@ -242,7 +245,7 @@ public class AllocationsTest {
   @Test
   public void aWrongFileKeepsNoResourceManagerFromStarting() throws Exception {
     write("<allocations>", T0);
-    String queues = ", \"queues\": [{\"path\": \"root.ads\", \"min_maps\": 7}]";
+    String queues = DEFICIT + ", \"queues\": [{\"path\": \"root.ads\", \"min_maps\": 7}]";
     try (TestCluster cluster = cluster(TestCluster.conf(heddleJson(queues)))) {
       assertTrue(lines.takeOne().startsWith(path + ": line 1: "));
       assertEquals(7, minMaps(cluster, "root.ads"));
@@ -255,10 +258,10 @@ public class AllocationsTest {
   @Test
   public void aReloadTakesBothFilesOrNeither() throws Exception {
     write("ads 1 0", T0);
-    Configuration conf = TestCluster.conf(heddleJson(""));
+    Configuration conf = TestCluster.conf(heddleJson(DEFICIT));
     try (TestCluster cluster = cluster(conf)) {
       Path json = Paths.get(conf.get(ConfigFile.FILE_PROPERTY));
-      String web = ", \"queues\": [{\"path\": \"root.web\", \"min_maps\": 4}]";
+      String web = DEFICIT + ", \"queues\": [{\"path\": \"root.web\", \"min_maps\": 4}]";
       Files.write(json, heddleJson(web).getBytes(StandardCharsets.UTF_8));
       write("ads x 0", T0);
       try {

@@ -73,13 +73,25 @@ pub fn interval(tick: u64, rows: Vec<Row>) -> Interval {
     }
 }
 
+/// Reads from a store. The server ends the session of a process that stands still in a transaction
+/// for 5 s, as it may beside much other work; the next call has a session of its own.
+fn read<T>(note: &str, mut of: impl FnMut() -> Result<T, StoreError>) -> T {
+    for _ in 0..5 {
+        match of() {
+            Err(StoreError::Unavailable(why)) => eprintln!("{note}: again, after: {why}"),
+            other => return other.unwrap_or_else(|e| panic!("{note}: {e}")),
+        }
+    }
+    panic!("{note}: the store stays unavailable");
+}
+
 /// Adds up the whole store, queue by queue and tick by tick. Checks that ticks have no gaps or
 /// doubles, and that grants + income - debits - forfeits = budgets. Returns the last tick.
 pub fn check_conservation(store: &mut dyn Store, note: &str) -> u64 {
-    let book = store.load().unwrap_or_else(|e| panic!("{note}: {e}"));
+    let book = read(note, || store.load());
     let mut tick = 0;
     let mut ends = BTreeSet::new();
-    for interval in store.intervals(0, usize::MAX).expect(note) {
+    for interval in read(note, || store.intervals(0, usize::MAX)) {
         let first = interval.tick + 1 - interval.ticks;
         assert_eq!(first, tick + 1, "{note}: a gap or a double before {first}");
         tick = interval.tick;
@@ -89,7 +101,7 @@ pub fn check_conservation(store: &mut dyn Store, note: &str) -> u64 {
     let mut sums: BTreeMap<String, i128> = BTreeMap::new();
     let mut rows = BTreeSet::new();
     let (mut granted, mut debited, mut forfeited) = (0i128, 0i128, 0i128);
-    for entry in store.ledger(&LedgerQuery::default()).expect(note) {
+    for entry in read(note, || store.ledger(&LedgerQuery::default())) {
         let row = entry.row;
         assert!(
             ends.contains(&entry.tick),
@@ -103,12 +115,8 @@ pub fn check_conservation(store: &mut dyn Store, note: &str) -> u64 {
         let net = i128::from(row.income.micro()) - i128::from(row.debit.micro());
         *sums.entry(row.queue).or_default() += net;
     }
-    for (at, grant) in store
-        .grants(0, usize::MAX)
-        .expect(note)
-        .into_iter()
-        .enumerate()
-    {
+    let grants = read(note, || store.grants(0, usize::MAX));
+    for (at, grant) in grants.into_iter().enumerate() {
         assert_eq!(grant.number, at as u64 + 1, "{note}: grants are numbered");
         let amount = i128::from(grant.amount.micro());
         let sum = sums.entry(grant.queue).or_default();

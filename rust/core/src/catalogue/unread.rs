@@ -126,7 +126,7 @@ fn has(queue: &Map<String, Value>, key: &str) -> bool {
     queue.get(key).is_some_and(says_something) || new.into_iter().any(|new| has(new, key))
 }
 
-/// What is false or 0 is as without the key, under every policy.
+/// A key set to false, 0 or null means the same as no key, under every policy.
 fn says_something(value: &Value) -> bool {
     !value.is_null() && *value != Value::Bool(false) && value.as_f64() != Some(0.0)
 }

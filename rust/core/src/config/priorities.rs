@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The priorities of a queue's jobs beside its default and its maximum.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Priorities {
-    /// Who may have which, if not empty.
+    /// The highest priority of each group of users. Empty: no limit by user.
     #[serde(rename = "max_priorities")]
     pub of_users: Vec<UserPriority>,
     /// The priority of the jobs of each workflow, in this queue and below it.

@@ -40,7 +40,7 @@ pub(super) struct Refused {
     pub(super) user: Option<UserId>,
     pub(super) job: JobId,
     pub(super) size: Resource,
-    /// What the limit leaves.
+    /// The headroom below the limit.
     pub(super) free: Resource,
 }
 
@@ -129,8 +129,8 @@ impl Engine {
         node.limited && node.pending_asks > 0 && !node.demand.fits_in(&node.max_share)
     }
 
-    /// What becomes of the line at a limit of the tree of shares; none before the limit has
-    /// refused an ask.
+    /// Updates what a limit of the tree of shares keeps, and returns its line. None before the
+    /// limit has refused an ask.
     fn review_limit(&mut self, limit: Limit) -> Option<Line> {
         let next = self.next_at(limit);
         let free = self.free_at(limit, next.as_ref());
@@ -174,7 +174,7 @@ impl Engine {
         resting
     }
 
-    /// What a limit of the tree of shares leaves.
+    /// The headroom below a limit of the tree of shares.
     fn free_at(&self, limit: Limit, next: Option<&Kept>) -> Resource {
         match limit {
             Limit::Queue(label, at) => {

@@ -239,17 +239,12 @@ impl Search<'_> {
         shape: ShapeId,
         best: &mut Best,
     ) {
-        let mut looks = if self.lends { LENT_LOOKS } else { usize::MAX };
-        for (spot, asks) in jobs {
-            if looks == 0 || best.is_some_and(|(best, _)| best.spot() < spot) {
+        let looks = self.looks();
+        for (seen, (spot, asks)) in jobs.take(looks).enumerate() {
+            if best.is_some_and(|(best, _)| best.spot() < spot) {
                 return;
             }
-            looks -= 1;
-            let job = self.job(&spot);
-            if self.is_welcome(job) {
-                let asks = asks.iter().map(|ask| spot.entry(*ask));
-                self.better_of(job, asks.take(looks.saturating_add(1)), shape, best);
-            }
+            self.better_of((spot, asks), looks - seen, shape, best);
         }
     }
 
@@ -270,7 +265,7 @@ impl Search<'_> {
         let lists = || lists.iter().flatten();
         let (all, here) = (lists().map(|line| line.job_count()), line.job_count());
         let all: usize = all.sum();
-        let most = if self.lends { LENT_LOOKS } else { usize::MAX };
+        let most = self.looks();
         let steps = if all / here.max(1) < here {
             here.min(most)
         } else {
@@ -300,7 +295,7 @@ impl Search<'_> {
             let Some(asks) = line.of_job(spot.job) else {
                 continue;
             };
-            self.better([(spot, asks)].into_iter(), shape, best);
+            self.better_of((spot, asks), self.looks(), shape, best);
         }
         true
     }
@@ -315,19 +310,23 @@ impl Search<'_> {
         let kind = self.backlog.shapes.get(shape).size.kind;
         for (stands, asks) in jobs {
             let spot = Spot::of(self.job(&stands), kind);
-            self.better([(spot, asks)].into_iter(), shape, best);
+            self.better_of((spot, asks), self.looks(), shape, best);
         }
     }
 
-    /// The same among the asks of one job.
+    /// The same among up to `looks` asks of one job.
     fn better_of(
         &self,
-        job: &Job,
-        asks: impl Iterator<Item = Entry>,
+        (spot, asks): (Spot, &Asks),
+        looks: usize,
         shape: ShapeId,
         best: &mut Best,
     ) {
-        for entry in asks {
+        let job = self.job(&spot);
+        if !self.is_welcome(job) {
+            return;
+        }
+        for entry in asks.iter().take(looks).map(|ask| spot.entry(*ask)) {
             if best.is_some_and(|(best, _)| best <= entry) {
                 return;
             }
@@ -337,6 +336,11 @@ impl Search<'_> {
                 return;
             }
         }
+    }
+
+    /// How many jobs and asks of a shape the search looks at in a leaf.
+    fn looks(&self) -> usize {
+        if self.lends { LENT_LOOKS } else { usize::MAX }
     }
 
     fn job(&self, spot: &Spot) -> &Job {

@@ -98,10 +98,8 @@ impl View<'_> {
 
     /// Returns the wait of a job that cannot start, whatever ends, because of its first ask.
     pub(crate) fn barred(&self, job: &Job, surveys: &mut Surveys) -> Option<Wait> {
-        let (asked, pending) = self.asked(job).into_iter().next()?;
+        let (asked, pending, reason) = self.first_bar(job, surveys)?;
         let view = self.of_label(asked.ask.facts.partition);
-        let shape = asked.ask.shape;
-        let reason = view.bar(&asked, surveys.of(shape, || view.survey(shape)))?;
         Some(Wait {
             ask: asked.ask.facts.ask,
             kind: asked.kind,
@@ -115,13 +113,20 @@ impl View<'_> {
 
     /// Whether a job cannot start, whatever ends.
     pub(crate) fn is_barred(&self, job: &Job, surveys: &mut Surveys) -> bool {
-        let first = self.asked(job).into_iter().next();
-        first.is_some_and(|(asked, _)| {
-            let view = self.of_label(asked.ask.facts.partition);
-            let shape = asked.ask.shape;
-            let survey = surveys.of(shape, || view.survey(shape));
-            view.bar(&asked, survey).is_some()
-        })
+        self.first_bar(job, surveys).is_some()
+    }
+
+    /// Returns the first ask of a job, the containers its class wants, and what bars it.
+    fn first_bar<'a>(
+        &self,
+        job: &'a Job,
+        surveys: &mut Surveys,
+    ) -> Option<(PendingAsk<'a>, u32, Reason)> {
+        let (asked, pending) = self.asked(job).into_iter().next()?;
+        let view = self.of_label(asked.ask.facts.partition);
+        let shape = asked.ask.shape;
+        let reason = view.bar(&asked, surveys.of(shape, || view.survey(shape)))?;
+        Some((asked, pending, reason))
     }
 
     /// Returns the remedies, unless this request or tick has looked for enough of them.

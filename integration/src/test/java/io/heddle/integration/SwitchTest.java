@@ -39,6 +39,8 @@ public class SwitchTest {
   private static final int GRANT = 5;
   /** Changes between two failovers. */
   private static final int TERM = 16;
+  private static final String MARKET =
+      " \"dynamic_priority\": {\"reclaim_interval_ms\": 0, \"allocation_interval_ms\": 2000},";
 
   @ClassRule
   public static final ClusterRule CLUSTER =
@@ -50,13 +52,21 @@ public class SwitchTest {
 
   private final List<Long> nanos = new ArrayList<>();
 
-  /** Queues at different depths. No policy takes a container back, so that only a change could. */
+  /**
+   * Queues at different depths. No policy takes a container back, so that only a change could. The
+   * market's keys only where it reads them: Heddle warns of keys without effect.
+   */
   private static String configuration(String preset) {
+    boolean market = Policies.stage(preset, "share").equals("dynamic-priority");
     return "{\"policy\": \"" + preset + "\", \"preemption\": {\"enabled\": false},"
-        + " \"dynamic_priority\": {\"reclaim_interval_ms\": 0, \"allocation_interval_ms\": 2000},"
+        + (market ? MARKET : "")
         + " \"queues\": ["
-        + "   {\"path\": \"root.alice\", \"budget\": 1e6, \"spending_rate\": 2},"
-        + "   {\"path\": \"root.team.bob\", \"budget\": 1e6, \"spending_rate\": 1}]}";
+        + "   {\"path\": \"root.alice\"" + (market ? bid(2) : "") + "},"
+        + "   {\"path\": \"root.team.bob\"" + (market ? bid(1) : "") + "}]}";
+  }
+
+  private static String bid(int rate) {
+    return ", \"budget\": 1e6, \"spending_rate\": " + rate;
   }
 
   @Test

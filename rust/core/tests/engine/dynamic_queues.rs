@@ -117,6 +117,45 @@ fn a_user_makes_a_bounded_number_of_queues_and_reads_why() {
     place(&mut host, "alice", "root.d").expect("all of hers have expired");
 }
 
+/// The way to one share for each user, whatever queues they name.
+#[test]
+fn users_who_may_make_one_queue_have_one_share() {
+    let mut host = Host::new(config("fair", 1));
+    for _ in 0..4 {
+        host.node(0, 10_240, 10);
+    }
+    let mut jobs = vec![("alice".to_string(), "root.alice".to_string())];
+    jobs.extend((0..5).map(|n| ("mallory".to_string(), format!("root.mine{n}"))));
+    let mut refused = 0;
+    for (job, (user, queue)) in jobs.iter().enumerate() {
+        match place(&mut host, user, queue) {
+            Ok(id) => {
+                host.job(job as u32, QueueId(id));
+                host.ask(job as u32, 0, 100, 1_024);
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert_eq!(refused, 4);
+    host.beat_all();
+    assert_eq!((host.running(0), host.running(1)), (20, 20));
+}
+
+/// As under YARN's Fair Scheduler: whoever comes first decides what a name is.
+#[test]
+fn a_queue_below_a_users_name_leaves_the_user_without_a_queue() {
+    let mut host = Host::new(config("fair", 100));
+    place(&mut host, "mallory", "root.alice.x").expect("no such queue yet");
+    let refusal = place(&mut host, "alice", "root.alice").expect_err("it is a parent");
+    assert!(refusal.contains("root.alice"), "{refusal}");
+    let mut guarded = config("fair", 100);
+    guarded["queues"] = json!([{"path": "root.alice"}]);
+    guarded["dynamic_queues"]["never"] = json!(["root.alice"]);
+    let mut host = Host::new(guarded);
+    place(&mut host, "mallory", "root.alice.x").expect_err("it is hers");
+    place(&mut host, "alice", "root.alice").expect("it is configured");
+}
+
 #[test]
 fn a_queue_that_is_configured_meanwhile_stays_and_counts_for_no_user() {
     let mut host = Host::new(config("fair", 1));

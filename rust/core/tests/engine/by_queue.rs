@@ -2,6 +2,7 @@
 //! `docs/develop/stock-fair.md` (6.5, 6.6) and `stock-capacity.md` (7.2). The line is sorted again
 //! for every grant, which must go to its first application.
 
+use crate::common::timed::{Cluster, MAP, SECOND};
 use crate::common::{Grant, Host, host_of, plain_ask, row};
 use heddle_core::words::event::{AskFacts, Event};
 use heddle_core::words::ids::{JobId, NodeId, QueueId};
@@ -375,6 +376,34 @@ fn dominant_shares_count_for_jobs_that_came_before_the_first_node() {
     host.ask(1, 0, 1, 1024);
     // 3/10 of the memory against 2/10 of the vcores.
     assert_eq!(next(&mut host, 0), [1, 0]);
+}
+
+/// When a job of two tasks of 10 s ends, in seconds after its submission: beside one that could
+/// start nothing for ten minutes, and has then taken all 20 slots for tasks of a minute each.
+fn end_of_a_small_job(policy: &str) -> i64 {
+    let mut cluster = Cluster::with(5, json!({"policy": policy, "heartbeat_fill": 1.0}));
+    let (old, small) = (0, 1);
+    cluster.host.job(old, cluster.queue);
+    let too_large = AskFacts {
+        priority: MAP,
+        ..plain_ask(old, MAP as u32, 400, 5 * 1_024)
+    };
+    cluster.host.ask_facts(too_large);
+    cluster.run(600);
+    cluster.ask(old, MAP, 400, 60);
+    cluster.run(5);
+    assert_eq!(cluster.of(old), 20, "{policy}");
+    let submitted = cluster.host.now / SECOND;
+    cluster.submit(small, 2, 10);
+    cluster.end_of(small, 1_500) - submitted
+}
+
+/// The default owes nobody for the past, as YARN's Fair Scheduler: a small job waits for one task.
+/// The original deficits pay what they owe first.
+#[test]
+fn what_a_job_could_not_use_is_no_claim_on_later_ones() {
+    assert!(end_of_a_small_job("fair") <= 60 + 10 + 2);
+    assert!(end_of_a_small_job("fair-original") > 2 * 60);
 }
 
 #[test]

@@ -47,6 +47,26 @@ fn masters_in_line(policy: Value, waits: u32) -> (Host, u32) {
     (host, waits)
 }
 
+/// Ten nodes of 10 GB. A leaf of 40 GB lets a user have a quarter, and one container more.
+fn at_the_limit_of_a_user(policy: Value) -> (Host, u32) {
+    let queues = json!({"share": {"dominant": true}, "queues": [
+        {"path": "root.a", "min_share": {"memory-mb": 40_960, "vcores": 40},
+         "user_limit_percent": 25, "user_limit_factor": 0.25},
+        {"path": "root.b"}
+    ]});
+    let mut host = cluster(policy, queues);
+    for _ in 0..10 {
+        host.node(0, 10_240, 10);
+    }
+    let a = host.queue("ann", Some("root.a"));
+    for (job, user) in [(1, 1), (2, 2)] {
+        host.user_job(job, a, user);
+        host.ask(job, 0, 100, 1_024);
+    }
+    host.beat_all();
+    (host, 1)
+}
+
 fn held_task(policy: Value, deficit: Value, kind: &str) -> (Host, u32) {
     let mut host = cluster(
         policy,
@@ -307,6 +327,13 @@ fn masters() -> Vec<Cause> {
 
 fn masters_in_a_line() -> Vec<Cause> {
     vec![
+        Cause {
+            name: "the limit of a user",
+            policies: &[&["fair", "capacity"]],
+            plant: at_the_limit_of_a_user,
+            reason: json!({"user_limit": {"queue": 1, "resource": 0, "used": 11_264,
+                "max": 10_240}}),
+        },
         Cause {
             name: "masters of the user",
             policies: &[&["fair", "by-queue", "capacity"]],

@@ -122,6 +122,23 @@ fn jobs() -> Vec<Cause> {
             reason: json!({"behind": {"ahead": {"jobs": 1, "tasks": 2, "first": 2}}}),
         },
         Cause {
+            name: "a later job that is owed more",
+            policies: &[&["fair-original"]],
+            plant: |policy| {
+                let mut host = cluster(policy, a());
+                let node = host.node(0, 4_096, 4);
+                asks(&mut host, 1, "root.a", (8, 1_024));
+                host.beat(node);
+                asks(&mut host, 2, "root.a", (4, 1_024));
+                for _ in 0..20 {
+                    host.now += 500;
+                    host.tick();
+                }
+                (host, 1)
+            },
+            reason: json!({"behind": {"ahead": {"jobs": 1, "tasks": 4, "first": 2}}}),
+        },
+        Cause {
             name: "a smaller job by hfsp",
             policies: &[&["hfsp"]],
             plant: |policy| {

@@ -9,12 +9,12 @@ STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-2700}
 TEST_ALL=
 # The parts that `--all` adds to TEST_PARTS.
 LONG_PARTS=(platforms soak hadoop-tests)
-# Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
-# which more processors do not shorten. Seven of them need 6 GB.
-LANES=${HEDDLE_TEST_LANES:-6}
-# More of them while processors are idle for part of the time, in percent: some steps do little but
-# wait, and the start of a cluster uses all processors for some seconds.
-SPARE_LANES=4
+# Steps that run at a time, where they may, whatever the processors do.
+LANES=${HEDDLE_TEST_LANES:-3}
+# More of them while processors are idle for part of the time, in percent: a mini cluster mostly
+# waits for heartbeats and expiries, which more processors do not shorten. On a machine that is slow
+# or busy, more steps would only make each take longer, and a cluster costs in each second of it.
+SPARE_LANES=7
 SPARE_IDLE=10
 SPARE_WINDOW_S=8
 # Each may need this much, and the one before it may still grow.

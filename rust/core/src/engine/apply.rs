@@ -459,6 +459,7 @@ impl Engine {
                     shape,
                     level: Locality::OffSwitch,
                     insisting_since_ms: self.now,
+                    passed_ms: None,
                     waited_ms: 0,
                     lost_ms: 0,
                     served: 0,

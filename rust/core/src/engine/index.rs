@@ -10,6 +10,9 @@ use crate::stage::worth::{self, Worth};
 use crate::words::ids::{AskId, JobId, Locality, Millis, PlaceId};
 use std::iter::once;
 
+/// Of how many asks a job keeps the moments at which they were passed over: it moves at each grant.
+const KEPT_MAX: usize = 32;
+
 /// The nearest kind of place that the ask names.
 fn floor(cluster: &Cluster, ask: &Ask) -> Locality {
     let mut floor = Locality::OffSwitch;
@@ -69,7 +72,7 @@ impl Engine {
             ask.waited_ms = 0;
             ask.waiting_since_ms = now;
         }
-        ask.insisting_since_ms = now;
+        (ask.insisting_since_ms, ask.passed_ms) = (now, None);
         ask.standing = standing_at(ask);
         let shape = ask.shape;
         let partition = ask.facts.partition;
@@ -297,7 +300,23 @@ impl Engine {
     /// When an ask was first passed over since it insists.
     fn passed_over(&self, job: &Job, ask: &Ask) -> Option<Millis> {
         let tree = self.tree_of(ask.facts.partition);
-        self.backlog.skips.first(&self.cluster, tree, job, ask)
+        ask.passed_ms
+            .or_else(|| self.backlog.skips.first(&self.cluster, tree, job, ask))
+    }
+
+    /// Keeps when a job's asks were passed over, before the job moves in the order: what was noted
+    /// then compares with where they stand. Of very many asks the first do.
+    pub(super) fn keep_passed_over(&mut self, id: JobId) {
+        let job = self.cluster.job(id).expect("the caller found it");
+        let waiting = job.pending().take(KEPT_MAX).filter(|ask| ask.waits());
+        let seen: Vec<(AskId, Millis)> = waiting
+            .filter_map(|ask| Some((ask.facts.ask, self.passed_over(job, ask)?)))
+            .collect();
+        let job = self.cluster.job_mut(id).expect("it was found above");
+        for (ask, passed_ms) in seen {
+            let ask = job.ask_mut(ask).expect("it was found above");
+            ask.passed_ms = Some(passed_ms);
+        }
     }
 
     /// Adds up what an ask has waited until now. From now on it waits afresh.
@@ -316,7 +335,7 @@ impl Engine {
         let ask = job.ask_mut(ask_id).expect("it was found above");
         ask.waited_ms += waited_ms;
         ask.lost_ms = ask.lost_ms.saturating_add(cost);
-        ask.insisting_since_ms = now;
+        (ask.insisting_since_ms, ask.passed_ms) = (now, None);
     }
 
     /// The next level of an ask that has waited for long enough at its own.
@@ -382,7 +401,18 @@ impl Engine {
             let worth = self.worth(job_id, ask_id).expect("it was found above");
             let next = worth.level(self.place.start(worth::next(level)));
             self.set_level(job_id, ask_id, next);
+            self.go_on_waiting(job_id, ask_id);
         }
+    }
+
+    /// Lets the wait at a level begin when that at the one before ends: both together are a bound.
+    fn go_on_waiting(&mut self, job_id: JobId, ask_id: AskId) {
+        self.disarm(job_id, ask_id);
+        let now = self.now;
+        let job = self.cluster.job_mut(job_id).expect("the caller found it");
+        let ask = job.ask_mut(ask_id).expect("the caller found it");
+        ask.passed_ms = Some(now);
+        self.arm(job_id, ask_id);
     }
 }
 

@@ -95,6 +95,10 @@ impl Engine {
             }
         }
         let resorted = self.order.follows_usage(job.leaf) != job.unsorted;
+        if keys != job.order_keys || window != job.window {
+            self.keep_passed_over(id);
+        }
+        let job = self.cluster.job(id).expect("it was found above");
         if resorted || window != job.window || tags != job.tags {
             self.reclass(id, keys, tags, window);
         } else if keys != job.order_keys {

@@ -118,6 +118,9 @@ pub struct Ask {
     pub level: Locality,
     /// Since when it insists on `level` without a break, in the backlog and not served.
     pub insisting_since_ms: Millis,
+    /// When it was first passed over since then, if that was seen before its job moved in the
+    /// order, or its wait at a nearer level has just ended.
+    pub passed_ms: Option<Millis>,
     /// How long it waited at `level` before that.
     pub waited_ms: Millis,
     /// What waiting has cost it so far: time in which its containers could have run.

@@ -7,7 +7,7 @@ use heddle_core::model::job::Standing;
 use heddle_core::words::event::Event;
 use heddle_core::words::ids::*;
 use heddle_core::words::keys::OrderKey;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Time between two reports of a node.
@@ -209,6 +209,8 @@ impl Play<'_> {
                 self.host.step(&[Event::JobRemoved(JobId(job))]);
             }
         }
+        // Keys are renewed before a search, and here by any request to the market, there or not.
+        let _ = self.host.engine.request(now, &json!({"op": "accounts"}));
         let ranks = self.ranks();
         let grants = self.host.beat_unanswered(node);
         let first = grants.first().map(|grant| ranks[&(grant.job, grant.ask)]);

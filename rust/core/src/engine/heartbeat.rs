@@ -12,9 +12,13 @@ use crate::model::change::Change;
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Row, Standing};
 use crate::words::event::{Decision, TaskFacts};
-use crate::words::ids::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId};
+use crate::words::ids::{AskId, JobId, Locality, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, Pass};
 use crate::words::resource::Resource;
+
+/// How long what offers gave on a node counts for the limits of reports, if it does not report:
+/// YARN's interval by default. Hosts leave out reports that could change nothing.
+const OFFERED_MS: Millis = 1_000;
 
 /// One report of a node, or an offer of its room.
 struct Visit<'a> {
@@ -50,7 +54,7 @@ impl Engine {
         }
         self.file(id);
         if let Some(node) = self.cluster.node_mut(id) {
-            node.offered = Granted::default();
+            node.offered = None;
         }
     }
 
@@ -90,7 +94,10 @@ impl Engine {
     ) {
         let node = self.cluster.node_mut(id).expect("its room is known");
         let (room, partition) = (node.free, node.facts.partition);
-        let (offered, granted) = (at_once.is_some(), std::mem::take(&mut node.offered));
+        let counts = |(since_ms, _): &(Millis, Granted)| self.now - since_ms < OFFERED_MS;
+        let earlier = node.offered.take().filter(counts);
+        let (since_ms, granted) = earlier.unwrap_or((self.now, Granted::default()));
+        let offered = at_once.is_some();
         let before = room + granted.resource;
         let limits = self.setup.config.heartbeat;
         let mut visit = Visit {
@@ -128,9 +135,9 @@ impl Engine {
         self.fits = fits;
         let granted = visit.granted;
         self.file(id);
-        let keeps = offered && limits.is_set;
+        let keeps = offered && limits.is_set && granted.containers > 0;
         if let Some(node) = self.cluster.node_mut(id).filter(|_| keeps) {
-            node.offered = granted;
+            node.offered = Some((since_ms, granted));
         }
     }
 

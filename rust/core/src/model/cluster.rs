@@ -37,8 +37,8 @@ pub struct Node {
     pub foreign_per_mille: Option<u32>,
     /// Whether its last report is late, by the host's clock.
     pub(crate) silent: bool,
-    /// What offers have granted on it since its last report, if reports have limits.
-    pub(crate) offered: Granted,
+    /// What offers have granted on it since its last report, and since when, if reports have limits.
+    pub(crate) offered: Option<(Millis, Granted)>,
 }
 
 impl Node {
@@ -53,7 +53,7 @@ impl Node {
             running: [0; POOLS],
             foreign_per_mille: None,
             silent: false,
-            offered: Granted::default(),
+            offered: None,
         }
     }
 

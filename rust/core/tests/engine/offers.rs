@@ -71,6 +71,50 @@ fn bounds_of_reports_hold() {
     assert_eq!(host.beat_unanswered(nodes[1]).len(), 0, "it has given one");
 }
 
+/// Hosts leave out reports of idle nodes. What an offer gave an hour ago limits neither the next
+/// offer nor the first report.
+#[test]
+fn what_an_offer_gave_is_forgotten_where_no_report_comes() {
+    for limits in [json!({"containers_max": 1}), json!({"off_switch_max": 1})] {
+        let config = json!({"policy": "fifo", "heartbeat": limits});
+        let ask = |at| Event::Ask(plain_ask(0, at, 1, 1_024));
+        let after = |pause_ms: i64| {
+            let (mut host, nodes) = host(config.clone(), 1, 32);
+            let queue = host.queue("u", None);
+            host.job(0, queue);
+            let first = offered(&mut host, 0, &[ask(0)]);
+            assert_eq!(first, [(0, nodes[0])], "{limits}");
+            host.now += pause_ms;
+            host
+        };
+        for (pause_ms, granted) in [(999, 0), (1_000, 1), (3_600_000, 1)] {
+            let mut host = after(pause_ms);
+            let offered = offered(&mut host, 0, &[ask(1)]).len();
+            assert_eq!(offered, granted, "offered after {pause_ms} ms: {limits}");
+            let mut host = after(pause_ms);
+            host.step(&[ask(1)]);
+            let reported = host.beat_unanswered(0).len();
+            assert_eq!(reported, granted, "reported after {pause_ms} ms: {limits}");
+        }
+    }
+}
+
+/// One more each 600 ms is one more each 600 ms: a second counts from its first container.
+#[test]
+fn offers_of_a_second_count_from_its_first() {
+    let config = json!({"policy": "fifo", "heartbeat": {"containers_max": 2}});
+    let (mut host, _) = host(config, 1, 32);
+    let queue = host.queue("u", None);
+    host.job(0, queue);
+    let granted = [0, 600, 600, 600].map(|pause_ms| {
+        host.now += pause_ms;
+        offered(&mut host, 0, &[Event::Ask(plain_ask(0, 0, 1, 1_024))]).len()
+    });
+    assert_eq!(granted, [1; 4]);
+    let ask = Event::Ask(plain_ask(0, 0, 9, 1_024));
+    assert_eq!(offered(&mut host, 0, &[ask]), [], "two since 1,200 ms");
+}
+
 /// An offer never looks at nodes without room for a container, and at 256 others at most. The next
 /// one goes on where it ended.
 #[test]

@@ -57,10 +57,11 @@ impl Engine {
     ) -> bool {
         let job = self.cluster.job(pick.job).expect("a pick is of a job");
         let ask = job.ask(pick.ask).expect("a pick is of an ask");
-        if ask.facts.am {
-            return true;
-        }
         let (size, tree) = (ask.facts.resource, self.tree_of(label));
+        if ask.facts.am {
+            let is_young = self.now - ask.waiting_since_ms < YOUNG_MS;
+            return !is_young || admits_master(tree, job.leaf, &size);
+        }
         let leaf = tree.node(job.leaf);
         let small = tree.capacity.divided(SMALL_PART);
         let small = small.component_min(&size.times(SMALL)).component_max(&size);
@@ -95,9 +96,19 @@ impl Engine {
     }
 }
 
-/// A leaf's share if all queues were active.
-fn steady_share(tree: &ShareTree, leaf: ShareNodeId) -> Resource {
-    let path: Vec<ShareNodeId> = tree.path_up(leaf).collect();
+/// Whether an ApplicationMaster may start before others of the same second have come: the first of
+/// its leaf, and any that its queues would have room for if all were active. In YARN's Capacity
+/// Scheduler it makes no difference which queues are active.
+fn admits_master(tree: &ShareTree, leaf: ShareNodeId, size: &Resource) -> bool {
+    let node = tree.node(leaf);
+    node.ams == 0
+        || node.compared_by == Some(Compare::Capacity)
+        || tree.masters_fit_in(leaf, size, |at| steady_share(tree, at))
+}
+
+/// A queue's share if all queues were active.
+fn steady_share(tree: &ShareTree, queue: ShareNodeId) -> Resource {
+    let path: Vec<ShareNodeId> = tree.path_up(queue).collect();
     let root = tree.node(ShareNodeId::ROOT);
     let all = tree.capacity.component_min(&root.max_share);
     let below = path.iter().rev().skip(1);

@@ -2,7 +2,7 @@
 //! nodes report, and no longer than for a bounded time.
 
 use crate::common::{Grant, Host, host_of, plain_ask, row};
-use heddle_core::words::event::{Event, NodeFacts};
+use heddle_core::words::event::{AskFacts, Event, NodeFacts};
 use heddle_core::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
 use proptest::prelude::*;
@@ -194,6 +194,61 @@ fn jobs_that_ask_within_a_second_share() {
     assert_eq!(shares, [21, 21, 22]);
     let queues = json!([{"path": "root.a"}, {"path": "root.b"}]);
     assert_eq!(endless(queues, 4, 8, &["root.a", "root.b"]), [16, 16]);
+}
+
+/// Every job of a queue asks for an ApplicationMaster of 1 GB, on 64 GB.
+fn masters(host: &mut Host, jobs: std::ops::Range<u32>, queue: &str) {
+    let queue = host.queue("u", Some(queue));
+    for job in jobs {
+        host.now += 10;
+        host.job(job, queue);
+        host.ask_facts(AskFacts {
+            am: true,
+            priority: 0,
+            ..plain_ask(job, 0, 1, 1_024)
+        });
+        offer(host, job);
+    }
+}
+
+/// Of a queue's third of 64 GB half is for ApplicationMasters: 10. Of two queues that share a third
+/// each starts 5 at once. Others go on until they have as much as that one, which is then next.
+/// Reports serve all as far as the limits of the moment go.
+#[test]
+fn masters_that_come_within_a_second_share() {
+    for (first, at_once) in [("root.a", 10), ("root.d.e", 5)] {
+        let paths = [first, "root.b", "root.c"];
+        let mut queues = paths.map(|path| json!({ "path": path })).to_vec();
+        if first == "root.d.e" {
+            queues.push(json!({"path": "root.d.f"}));
+        }
+        let mut host = host(json!({"policy": "fair", "queues": queues}), 4, 16);
+        for (at, path) in (0..).zip(paths) {
+            masters(&mut host, 20 * at..20 * at + 20, path);
+        }
+        let started = |host: &Host| {
+            let of = |jobs: std::ops::Range<u32>| jobs.map(|job| host.running(job)).sum::<usize>();
+            [0, 20, 40].map(|from| of(from..from + 20))
+        };
+        assert_eq!(started(&host), [at_once; 3], "{first}");
+        (0..3).for_each(|_| round(&mut host));
+        assert_eq!(started(&host), [10; 3], "{first}");
+    }
+}
+
+/// What an offer may not start a report does: all twenty of a queue that is alone.
+#[test]
+fn reports_start_the_masters_that_offers_leave() {
+    let queues = json!([{"path": "root.a"}, {"path": "root.b"}, {"path": "root.c"}]);
+    let mut host = host(json!({"policy": "fair", "queues": queues}), 4, 16);
+    masters(&mut host, 0..20, "root.a");
+    let started = |host: &Host| (0..20).filter(|job| host.running(*job) == 1).count();
+    assert_eq!(started(&host), 10);
+    (0..3).for_each(|_| round(&mut host));
+    assert_eq!(started(&host), 20);
+    host.now += 1_000;
+    masters(&mut host, 20..21, "root.b");
+    assert_eq!(host.running(20), 1, "the first of a queue");
 }
 
 /// The queue that asks last has a minimum of 25 of 64 GB; seven others share the rest.

@@ -58,6 +58,28 @@ impl ShareTree {
         self.full_of_masters(leaf, more, part, None).is_none()
     }
 
+    /// Whether one more ApplicationMaster of a leaf is within its parts of other shares than those
+    /// of now, which `share` gives for the leaf and the queues above it, up to the root.
+    pub(crate) fn masters_fit_in(
+        &self,
+        leaf: ShareNodeId,
+        size: &Resource,
+        share: impl Fn(ShareNodeId) -> Resource,
+    ) -> bool {
+        let part = self.node(leaf).max_am_share;
+        let below_root = |at: &ShareNodeId| *at != ShareNodeId::ROOT;
+        part < 0.0
+            || self.path_up(leaf).filter(below_root).all(|at| {
+                let part = if at == leaf {
+                    part
+                } else {
+                    part.max(PART_ABOVE)
+                };
+                let most = self.counted(share(at).scaled_up(part));
+                (self.node(at).am_used + *size).fits_in(&most)
+            })
+    }
+
     /// The first queue from a leaf up, and its limit, in which ApplicationMasters leave no room for
     /// `more`, if `part` of the leaf's share is theirs. With a shape, what is kept from that is no
     /// room.

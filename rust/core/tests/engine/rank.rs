@@ -157,11 +157,33 @@ fn limits_of_reports_count_both_kinds_of_grants() {
     assert_eq!(host.beat(0).len(), 3);
 }
 
+/// The offers of eight jobs together give three containers between two reports, not three each.
+#[test]
+fn limits_of_off_switch_containers_count_over_jobs() {
+    let mut host = host(json!({"heartbeat": {"off_switch_max": 3}}), 1, 32);
+    let queue = host.queue("u", None);
+    for job in 0..8 {
+        host.job(job, queue);
+        host.ask(job, 0, 10, 1_024);
+        offer(&mut host, job);
+    }
+    assert_eq!(host.containers.len(), 3, "an interval's three");
+    assert_eq!(host.beat(0).len(), 0, "they are given");
+    for reports in 1..=7 {
+        assert_eq!(host.beat(0).len(), 3, "report {reports}");
+    }
+    let had: Vec<usize> = (0..8).map(|job| host.running(job)).collect();
+    assert_eq!(had, [3; 8], "24 among eight");
+}
+
 /// Every job asks for 500 endless containers within a second. Returns what each queue has after
 /// some rounds of reports.
 fn endless(queues: Value, nodes: u32, gb: i64, jobs: &[&str]) -> Vec<i64> {
     let config = json!({"policy": "fair", "queues": queues});
-    let mut host = host(config, nodes, gb);
+    endless_in(host(config, nodes, gb), jobs)
+}
+
+fn endless_in(mut host: Host, jobs: &[&str]) -> Vec<i64> {
     let mut ids = Vec::new();
     for (job, path) in jobs.iter().enumerate() {
         let queue = host.queue("u", Some(path));
@@ -194,6 +216,23 @@ fn jobs_that_ask_within_a_second_share() {
     assert_eq!(shares, [21, 21, 22]);
     let queues = json!([{"path": "root.a"}, {"path": "root.b"}]);
     assert_eq!(endless(queues, 4, 8, &["root.a", "root.b"]), [16, 16]);
+}
+
+/// As YARN's Capacity Scheduler shares, by guarantees: half of 32 GB and of 32 vcores each.
+#[test]
+fn capacities_hold_for_jobs_that_ask_within_a_second() {
+    for share in ["fair", "capacity"] {
+        let config = json!({
+            "policy": {"share": share, "order": "by-queue", "place": "delay"},
+            "share": {"dominant": true},
+            "queues": [
+                {"path": "root", "compare": "capacity"},
+                {"path": "root.a", "min_share": "50%"}, {"path": "root.b", "min_share": "50%"},
+            ],
+        });
+        let host = host(config, 4, 8);
+        assert_eq!(endless_in(host, &["root.a", "root.b"]), [16, 16], "{share}");
+    }
 }
 
 /// Every job of a queue asks for an ApplicationMaster of 1 GB, on 64 GB.

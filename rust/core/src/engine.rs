@@ -84,7 +84,7 @@ use crate::words::ids::{
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, LedgerBatch};
 use at_limit::Lines;
-use preemption::Starving;
+use preemption::{CutAt, Starving};
 use promises::Promise;
 use reservation::Rest;
 use roomy::Roomy;
@@ -94,7 +94,6 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use usage::Totals;
 use users::UserBooks;
-use victims::CutAt;
 
 pub use bounds::COUNT_MAX;
 pub use control::RequestError;

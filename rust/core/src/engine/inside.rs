@@ -18,7 +18,7 @@ pub(super) struct Inside {
     pub(super) leaf: ShareNodeId,
     pub(super) partition: PartitionId,
     /// The memory that `round_max` still lets this round take of the leaf.
-    left_mb: i64,
+    pub(super) left_mb: i64,
     /// Whether other users' jobs give only what these users have above their limit.
     users_first: bool,
     /// From the first in line to the last.

@@ -14,6 +14,7 @@
 //! ask that it was made for.
 
 use super::Engine;
+use super::inside::Inside;
 use super::labels::Labels;
 use super::victims::{Eviction, Need, Round};
 use crate::explain::Compared;
@@ -21,8 +22,8 @@ use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
 use crate::model::share_tree::ShareTree;
 use crate::words::event::{Decision, EvictReason};
-use crate::words::ids::{ContainerKey, JobId, Millis};
-use crate::words::keys::Layout;
+use crate::words::ids::{AskId, ContainerKey, JobId, Millis, PartitionId};
+use crate::words::keys::{Layout, ShareNodeId};
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -36,6 +37,17 @@ pub(super) struct Starving {
     told: bool,
 }
 
+/// Where a round was cut short: at a need, or inside a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CutAt {
+    pub(super) leaf: ShareNodeId,
+    pub(super) partition: PartitionId,
+    /// The ask to go on with.
+    pub(super) ask: (JobId, AskId),
+    /// Inside a leaf: the memory that the round may still take there.
+    pub(super) inside_mb: Option<i64>,
+}
+
 impl Engine {
     /// Notes which queues wait below their shares and, once in `round_ms`, takes containers back
     /// for them.
@@ -46,31 +58,30 @@ impl Engine {
             return;
         }
         let labels = self.labels();
-        let mut starved = self.starved(&labels);
+        let starved = self.starved(&labels);
         let needless = starved.is_empty() && self.setup.config.preemption.inside.is_none();
         if !needless && !self.is_round_due() {
             return;
         }
         let insides = self.insides(&labels);
+        let from = self.cut_at.take();
         if starved.is_empty() && insides.is_empty() {
             self.observed.clear();
             return;
         }
         let (mut plans, mut unmet) = (Vec::new(), Vec::new());
-        let from = self.cut_at.take();
-        let at = |need: &Need| from.filter(|from| (from.0, from.1) == (need.leaf, need.partition));
-        let first = starved.iter().position(|need| at(need).is_some());
-        starved.rotate_left(first.unwrap_or(0));
+        let (starved, insides, from) = rest_of_round(from, starved, insides);
         let mut round = Round::new(self, &labels, &insides);
+        let mut from = from.map(|from| from.ask);
         for need in &starved {
-            let of_need = round.plan(need, at(need).map(|from| from.2));
+            let of_need = round.plan(need, from.take());
             if of_need.is_empty() && round.is_unmet && round.cut_at.is_none() {
                 unmet.push(*need);
             }
             plans.extend(of_need.into_iter().map(|plan| (*need, plan)));
         }
         for inside in insides {
-            plans.extend(round.plan_inside(inside));
+            plans.extend(round.plan_inside(inside, from.take()));
         }
         self.cut_at = round.cut_at;
         unmet.iter().for_each(|need| self.warn_of_spared(need));
@@ -124,12 +135,13 @@ impl Engine {
     /// containers.
     fn warn_of_spared(&mut self, need: &Need) {
         let at = (need.leaf, need.partition);
+        // The rest looks at all containers.
+        if self.starving.get(&at).is_none_or(|starving| starving.told) {
+            return;
+        }
         let asks = self.asks_of(need.leaf, need.partition);
         let first = asks.first();
         let spares = first.and_then(|(job, ask)| self.sparing(job, ask));
-        let Some(starving) = self.starving.get_mut(&at).filter(|starving| !starving.told) else {
-            return;
-        };
         let path = |id| {
             self.cluster
                 .queues
@@ -137,7 +149,6 @@ impl Engine {
                 .map_or("?", |queue| &queue.config.path)
         };
         if let Some(spares) = spares {
-            starving.told = true;
             log::warn!(
                 "queue {} lacks {} MB of its share; preemption takes nothing of queue {}, which \
                  spares {}",
@@ -146,6 +157,8 @@ impl Engine {
                 path(spares.queue),
                 spares.applications()
             );
+            let starving = self.starving.get_mut(&at);
+            starving.expect("it was found above").told = true;
         }
     }
 
@@ -294,4 +307,40 @@ impl Engine {
             vcores || in_use(0) > threshold
         })
     }
+}
+
+/// What a round that goes on where it was cut has left of its needs and leaves, and where in the
+/// first of them. All of them if that is gone: a new round begins.
+fn rest_of_round(
+    from: Option<CutAt>,
+    mut starved: Vec<Need>,
+    mut insides: Vec<Inside>,
+) -> (Vec<Need>, Vec<Inside>, Option<CutAt>) {
+    let Some(cut) = from else {
+        return (starved, insides, None);
+    };
+    let is_at = |leaf, partition| (leaf, partition) == (cut.leaf, cut.partition);
+    let first = match cut.inside_mb {
+        None => starved
+            .iter()
+            .position(|need| is_at(need.leaf, need.partition)),
+        Some(_) => insides
+            .iter()
+            .position(|inside| is_at(inside.leaf, inside.partition)),
+    };
+    let Some(first) = first else {
+        return (starved, insides, None);
+    };
+    if let Some(left_mb) = cut.inside_mb {
+        starved.clear();
+        insides.drain(..first);
+        insides[0].left_mb = insides[0].left_mb.min(left_mb);
+        if left_mb <= 0 {
+            insides.remove(0);
+            return (starved, insides, None);
+        }
+    } else {
+        starved.drain(..first);
+    }
+    (starved, insides, Some(cut))
 }

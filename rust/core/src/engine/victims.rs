@@ -7,6 +7,7 @@ use super::budget::Budget;
 use super::candidate::Candidate;
 use super::inside::Inside;
 use super::labels::{Labels, Surplus};
+use super::preemption::CutAt;
 use super::promises::Promised;
 use super::search::Pick;
 use crate::model::cluster::Node;
@@ -102,12 +103,9 @@ pub(super) struct Round<'a> {
     looks: Cell<usize>,
     /// Whether the queue of the last `plan` still lacks something.
     pub(super) is_unmet: bool,
-    /// The ask at which the next tick goes on, if this one may look no further.
+    /// Where the next tick goes on, if this one may look no further.
     pub(super) cut_at: Option<CutAt>,
 }
-
-/// Where a round was cut short: the need and its ask.
-pub(super) type CutAt = (ShareNodeId, PartitionId, (JobId, AskId));
 
 impl<'a> Round<'a> {
     pub(super) fn new(engine: &'a Engine, labels: &Labels, insides: &[Inside]) -> Round<'a> {
@@ -266,8 +264,13 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Plans evictions inside a leaf, for the jobs that lack something in their order.
-    pub(super) fn plan_inside(&mut self, mut inside: Inside) -> Vec<(Need, Eviction)> {
+    /// Plans evictions inside a leaf, for the jobs that lack something in their order. `from` is the
+    /// ask to begin with.
+    pub(super) fn plan_inside(
+        &mut self,
+        mut inside: Inside,
+        from: Option<(JobId, AskId)>,
+    ) -> Vec<(Need, Eviction)> {
         for (node, room) in &self.rooms {
             inside.rank(*node, &room.candidates);
         }
@@ -275,7 +278,10 @@ impl<'a> Round<'a> {
         let claims = inside.claims();
         let mut plans = Vec::new();
         self.inside = Some(inside);
-        for (place, id, lacking_mb) in claims {
+        let first = claims
+            .iter()
+            .position(|(_, job, _)| from.is_some_and(|from| from.0 == *job));
+        for (place, id, lacking_mb) in claims.into_iter().skip(first.unwrap_or(0)) {
             let inside = self.inside.as_mut().expect("it was just set");
             inside.claim_for(place);
             let need = Need {
@@ -284,7 +290,8 @@ impl<'a> Round<'a> {
                 lacking: Resource::new(lacking_mb, 0),
                 reason: EvictReason::Inside,
             };
-            let of_job = self.plan_for(&need, None, |job| job.facts.job == id);
+            let from = from.filter(|from| from.0 == id);
+            let of_job = self.plan_for(&need, from, |job| job.facts.job == id);
             plans.extend(of_job.into_iter().map(|plan| (need, plan)));
         }
         self.inside = None;
@@ -323,7 +330,12 @@ impl<'a> Round<'a> {
                     break;
                 }
                 if self.looks.get() >= LOOKS_MAX {
-                    self.cut_at.get_or_insert((need.leaf, need.partition, at));
+                    self.cut_at.get_or_insert(CutAt {
+                        leaf: need.leaf,
+                        partition: need.partition,
+                        ask: at,
+                        inside_mb: self.inside.as_ref().map(|inside| inside.left_mb),
+                    });
                     return plans;
                 }
                 let Some(plan) = self.serve(need, job, ask) else {

@@ -272,3 +272,55 @@ fn a_container_costs_the_same_beside_many_of_anything() {
         grown.join("\n")
     );
 }
+
+/// A queue below its share that asks for a thousand containers on 300 hosts, whose own are spared.
+fn starved(nodes: u32) -> Host {
+    let mut host = Host::new(json!({
+        "policy": "fair",
+        "queues": [{"path": "root.a", "preempt_from": false}, {"path": "root.b"}],
+        "preemption": {"enabled": true, "fair_share_timeout_ms": 500},
+        "reservation": {"after_ms": 3_600_000},
+    }));
+    host.trusted = true;
+    for _ in 0..nodes {
+        host.node(0, 1_024, 1);
+    }
+    let [a, b] = ["root.a", "root.b"].map(|path| host.queue("u", Some(path)));
+    host.job(0, a);
+    host.job(1, b);
+    for node in 0..300 {
+        host.recovered(0, node, 1_024, false);
+    }
+    for ask in 0..1_000 {
+        host.ask_facts(AskFacts {
+            relax: false,
+            ..plain_ask(1, ask, 1, 1_024)
+        });
+        host.step(&[row(1, ask, host_of(ask % 300), 1)]);
+    }
+    host.tick();
+    host
+}
+
+/// Each of those asks looks at all nodes, but a tick at a bounded number.
+#[test]
+fn a_tick_of_preemption_looks_at_a_bounded_number_of_nodes() {
+    let mut worlds = [300, 8 * 300].map(starved);
+    let mut ratio = |_| {
+        let [few, more] = worlds.each_mut().map(|host| {
+            let times = (0..7).map(|_| {
+                host.now += 500;
+                let from = Instant::now();
+                host.tick();
+                from.elapsed()
+            });
+            times.min().expect("it ran")
+        });
+        more.as_secs_f64() / few.as_secs_f64()
+    };
+    let ratios: Vec<f64> = (0..9)
+        .map(&mut ratio)
+        .take_while(|ratio| *ratio > 2.5)
+        .collect();
+    assert!(ratios.len() < 9, "eight times as many nodes: {ratios:.1?}");
+}

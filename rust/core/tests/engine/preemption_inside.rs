@@ -178,3 +178,63 @@ fn what_is_only_observed_goes_nowhere_and_is_said_once() {
     let observed = decisions.iter().filter(|d| d["what"] == "observed");
     assert_eq!(observed.count(), 2, "{decisions:?}");
 }
+
+/// 200 nodes of one container each: masters on the first 100, tasks of job 1 on the others. Job 2
+/// asks for the host of one of those tasks, then for hosts of masters, then for another task's.
+fn many_asks_for_masters_hosts(round_max: f64) -> Host {
+    let mut host = Host::new(json!({
+        "policy": {"share": "capacity", "order": "by-queue", "place": "delay"},
+        "queues": [{"path": "root.a", "min_share": {"memory-mb": "100% of parent"}}],
+        "preemption": {"enabled": true, "fair_share_threshold": 0.0, "round_ms": 60_000,
+            "inside": {"first": "priorities", "round_max": round_max}},
+    }));
+    for _ in 0..200 {
+        host.node(0, GB, 64);
+    }
+    for (job, priority) in [(1, 0), (2, 9), (3, 0)] {
+        runs(&mut host, job, 1, priority, 0);
+    }
+    for node in 0..200 {
+        host.recovered(if node < 100 { 3 } else { 1 }, node, GB, node < 100);
+    }
+    for ask in 0..=401 {
+        host.ask_facts(AskFacts {
+            relax: false,
+            ..plain_ask(2, ask, 1, GB)
+        });
+        let node = match ask {
+            0 => 150,
+            401 => 151,
+            _ => ask % 100,
+        };
+        host.step(&[common::row(2, ask, host_of(node), 1)]);
+    }
+    host
+}
+
+/// A tick looks at 40,000 nodes, which is 200 asks here. The next one goes on there. What may go in
+/// a round is not more because it takes three ticks.
+#[test]
+fn a_round_that_was_cut_goes_on_where_it_ended() {
+    let pass = |host: &mut Host, ticks: u32| {
+        for _ in 0..ticks {
+            host.now += 500;
+            for decision in host.tick() {
+                if let Decision::Evict { job, key, .. } = decision {
+                    host.complete(job.0, key);
+                }
+            }
+            for node in [150, 151] {
+                host.beat(node);
+            }
+        }
+        host.running(2)
+    };
+    let mut host = many_asks_for_masters_hosts(0.2);
+    assert_eq!(pass(&mut host, 1), 1, "the first ask");
+    assert_eq!(pass(&mut host, 3), 2, "the last one");
+    // 0.8 GB of 200: one container.
+    let mut host = many_asks_for_masters_hosts(0.004);
+    assert_eq!(pass(&mut host, 100), 1);
+    assert_eq!(pass(&mut host, 30), 2, "in the next round");
+}

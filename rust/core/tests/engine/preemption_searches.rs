@@ -2,16 +2,21 @@
 //! `HEDDLE_SEEDS=17` one; a case that fails prints its seed and its configuration.
 //!
 //! - Settling: tasks without an end and a constant demand. After a quarter of an hour nothing is
-//!   taken back, no room is free that a waiting ask fits, and queues have their minimums.
+//!   taken back, no room is free that a waiting ask fits, no node is held without end, and queues
+//!   have their minimums as far as what others may give makes room on a node.
 //! - Finishing: finite jobs end, whatever takes containers back, and what is taken serves asks.
 
-use crate::common::town::{Demand, Dice, Town, endless, seeds};
+use crate::common::town::{Demand, Dice, ROUND_MS, Town, endless, seeds};
 use heddle_core::Resource;
-use heddle_core::words::ids::Millis;
+use heddle_core::config::Compare;
+use heddle_core::words::ids::{JobId, Millis};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const GB: i64 = 1_024;
+
+/// How long a node is held at most while no room comes, and is to rest afterwards.
+const HOLD_MS: Millis = 60_000;
 
 fn gb(memory: i64, vcores: i64) -> Resource {
     Resource::new(memory * GB, vcores)
@@ -96,6 +101,7 @@ fn settling(dice: &mut Dice) -> Case {
         "share": {"dominant": dice.one_in(2)},
         "queues": queues,
         "preemption": preemption,
+        "reservation": {"hold_max_ms": HOLD_MS},
     });
     let labelled = nodes.iter().any(|node| node.1 > 0);
     let mut jobs = Vec::new();
@@ -151,7 +157,11 @@ fn unsettled(case: &Case) -> Result<u32, String> {
         town.half();
     }
     let before = town.kills.clone();
-    town.pass(300);
+    let mut held_since: BTreeMap<u32, Millis> = BTreeMap::new();
+    for _ in 0..600 {
+        town.half();
+        held_too_long(&town, &mut held_since)?;
+    }
     if town.kills != before {
         return Err(format!(
             "taken back: {before:?}, five minutes later {:?}",
@@ -159,6 +169,7 @@ fn unsettled(case: &Case) -> Result<u32, String> {
         ));
     }
     idle_room(&town)?;
+    unmet_minimum(case, &town)?;
     Ok(town.killed())
 }
 
@@ -182,6 +193,135 @@ fn idle_room(town: &Town) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether a node has been held for longer than holds last. No task ends that could prolong one.
+fn held_too_long(town: &Town, since: &mut BTreeMap<u32, Millis>) -> Result<(), String> {
+    let held: BTreeSet<u32> = town.engine.held_nodes().map(|held| held.0.0).collect();
+    since.retain(|node, _| held.contains(node));
+    for node in held {
+        let ms = town.now - *since.entry(node).or_insert(town.now);
+        if ms > HOLD_MS + 2 * ROUND_MS {
+            return Err(format!("node {node} has been held for {ms} ms"));
+        }
+    }
+    Ok(())
+}
+
+/// A leaf with its jobs.
+struct Leaf<'a> {
+    path: &'a str,
+    min_mb: i64,
+    /// Whether it or a queue above it gives nothing.
+    spares: bool,
+    used: Resource,
+    /// What it keeps.
+    share: Resource,
+}
+
+impl Leaf<'_> {
+    /// Whether the order of shares compares another leaf, or one above it, with this one.
+    fn is_beside(&self, other: &Leaf<'_>) -> bool {
+        let (above, _) = self.path.rsplit_once('.').expect("below the root");
+        self.path != other.path && other.path.starts_with(&format!("{above}."))
+    }
+}
+
+/// The leaves that have jobs, by job.
+fn leaves<'a>(case: &'a Case, town: &Town) -> BTreeMap<u32, Leaf<'a>> {
+    let queues = case.setup["config"]["queues"].as_array();
+    let queues = queues.expect("there are queues");
+    let used = |path: &str| {
+        let of_leaf = case
+            .jobs
+            .iter()
+            .zip(1u32..)
+            .filter(|(job, _)| job.1 == path);
+        of_leaf.fold(Resource::ZERO, |sum, (_, id)| sum + town.used(id))
+    };
+    let leaf = |path: &'a str, job: u32| {
+        let own = queues.iter().find(|queue| queue["path"] == path);
+        let min_mb = own.and_then(|queue| queue["min_share"]["memory-mb"].as_i64());
+        let above = |queue: &&Value| {
+            let above = queue["path"].as_str().expect("a path");
+            path == above || path.starts_with(&format!("{above}."))
+        };
+        let mut above = queues.iter().filter(above);
+        let job = town.engine.cluster().job(JobId(job)).expect("it runs");
+        let node = town.engine.shares().node(job.leaf);
+        let min_mb = match node.compared_by {
+            // The order of shares knows a minimum as far as the queues above have it.
+            Some(Compare::Capacity) => min_mb.map(|mb| mb.min(node.guaranteed.memory_mb())),
+            _ => min_mb,
+        };
+        let min_mb = min_mb.unwrap_or(0);
+        Leaf {
+            path,
+            min_mb,
+            spares: above.any(|queue| queue["preempt_from"] == false),
+            used: used(path),
+            share: node.fair_share.component_max(&Resource::new(min_mb, 0)),
+        }
+    };
+    let jobs = case.jobs.iter().zip(1u32..);
+    jobs.map(|(job, id)| (id, leaf(&job.1, id))).collect()
+}
+
+/// Whether a leaf is below its minimum by more than one ask, and an ask of it fits a node with what
+/// the leaves beside it have there above their shares and do not spare. Where queues compare other
+/// types than memory, a minimum of memory that their tasks do not reach is no reason to take
+/// anything; and shares are those of all labels together.
+fn unmet_minimum(case: &Case, town: &Town) -> Result<(), String> {
+    let config = &case.setup["config"];
+    let queues = config["queues"].as_array().expect("there are queues");
+    let mut by_types = queues.iter().any(|queue| queue["compare"] == "dominant");
+    by_types |= config["policy"]["share"] == "drf";
+    let labelled = town.labels.iter().any(|label| *label > 0);
+    if by_types || labelled || config["share"]["dominant"] == true {
+        return Ok(());
+    }
+    let leaves = leaves(case, town);
+    for (job, leaf) in &leaves {
+        let asks = town.demands[job].iter().filter(|demand| demand.waiting > 0);
+        let used_mb = leaf.used.memory_mb();
+        for ask in asks.filter(|ask| used_mb + ask.size.memory_mb() < leaf.min_mb) {
+            let gives = |node: u32| room_made_for(leaf, &leaves, town, node);
+            let mut nodes = 0..town.free.len() as u32;
+            if let Some(node) = nodes.find(|node| ask.size.fits_in(&gives(*node))) {
+                return Err(format!(
+                    "{} has {used_mb} of {} MB and asks for {:?}; node {node} has {:?}, with what \
+                     others may give {:?}",
+                    leaf.path,
+                    leaf.min_mb,
+                    ask.size,
+                    town.free[node as usize],
+                    gives(node),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The room of a node if the leaves beside one gave there what they have above their shares.
+fn room_made_for(
+    leaf: &Leaf<'_>,
+    leaves: &BTreeMap<u32, Leaf<'_>>,
+    town: &Town,
+    node: u32,
+) -> Resource {
+    let mut given: BTreeMap<&str, Resource> = BTreeMap::new();
+    let here = town.running.values().filter(|run| run.node == node);
+    here.fold(town.free[node as usize], |room, run| {
+        let of = &leaves[&run.job];
+        let given = given.entry(of.path).or_insert(Resource::ZERO);
+        let left = of.used - *given - run.size;
+        if !leaf.is_beside(of) || of.spares || !of.share.fits_in(&left) {
+            return room;
+        }
+        *given += run.size;
+        room + run.size
+    })
 }
 
 #[test]

@@ -10,6 +10,9 @@ use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Time between two reports of a node.
+pub const ROUND_MS: Millis = 1_000;
+
 /// What a job asks for at one priority.
 #[derive(Clone, Debug)]
 pub struct Demand {
@@ -189,7 +192,7 @@ impl Town {
 
     /// Lets half a second pass: containers end, the engine ticks, half of the nodes report.
     pub fn half(&mut self) {
-        self.now += 500;
+        self.now += ROUND_MS / 2;
         let gone: Vec<u64> = self
             .going
             .iter()
@@ -210,7 +213,7 @@ impl Town {
             self.end(key, true);
         }
         self.step(&[Event::Tick]);
-        let turn = (self.now / 500 % 2) as u32;
+        let turn = (self.now / (ROUND_MS / 2) % 2) as u32;
         for node in (0..self.free.len() as u32).filter(|node| node % 2 == turn) {
             let free = self.free[node as usize];
             let node = NodeId(node);

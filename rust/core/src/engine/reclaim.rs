@@ -40,6 +40,9 @@ struct Named<'a> {
     pool: Option<usize>,
 }
 
+/// By queue, on the nodes of a label: what it will use more than now, less what it will lose.
+type Changes = BTreeMap<(PartitionId, ShareNodeId), Resource>;
+
 /// A claim with the asks that it stands for, in order of service.
 type Claimed<'a> = (Claim, Vec<(&'a Job, &'a Ask)>);
 
@@ -120,6 +123,7 @@ impl Engine {
         let mut promised = self.promised();
         let mut claims = self.claimed(&reclaimed.claims, &promised);
         let mut rooms: BTreeMap<NodeId, Room<'_>> = BTreeMap::new();
+        let mut changes = self.coming_changes();
         let (mut missing, mut going) = (reclaimed.missing, 0);
         let mut exchanges = Vec::new();
         for victim in reclaimed.victims {
@@ -136,7 +140,8 @@ impl Engine {
                 if missing == 0 || going >= EVICTIONS_MAX {
                     return exchanges;
                 }
-                let Some((at, job, ask)) = self.served(&claims, &promised, (node, room)) else {
+                let found = self.served(&claims, &promised, &changes, (node, room));
+                let Some((at, job, ask)) = found else {
                     break;
                 };
                 let gets = Pick {
@@ -144,7 +149,18 @@ impl Engine {
                     job: job.facts.job,
                     ask: ask.facts.ask,
                 };
-                let victims = self.settle_room(room, ask);
+                let ended = self.settle_room(room, ask);
+                let partition = ask.facts.partition;
+                self.count_change(&mut changes, partition, job.leaf, ask.facts.resource);
+                for named in &ended {
+                    let lost = Resource::ZERO - named.container.resource;
+                    self.count_change(&mut changes, partition, named.job.leaf, lost);
+                }
+                let victim = |named: &Named<'_>| Victim {
+                    job: named.job.facts.job,
+                    key: named.key,
+                };
+                let victims: Vec<Victim> = ended.iter().map(victim).collect();
                 claims[at].0.count -= 1;
                 missing -= 1;
                 *promised.entry((gets.job, gets.ask)).or_insert(0) += 1;
@@ -220,6 +236,7 @@ impl Engine {
         &self,
         claims: &[Claimed<'a>],
         promised: &Promised,
+        changes: &Changes,
         (node, room): (&Node, &Room<'_>),
     ) -> Option<(usize, &'a Job, &'a Ask)> {
         let open = claims
@@ -231,7 +248,7 @@ impl Engine {
                 let given = promised.get(&(job.facts.job, ask.facts.ask));
                 let pays = |named: &Named<'_>| {
                     named.job.facts.job != job.facts.job
-                        && (claim.of.is_none() || self.prefers(job, ask, named))
+                        && (claim.of.is_none() || self.prefers(job, ask, named, changes))
                 };
                 if given.copied().unwrap_or(0) < ask.facts.count
                     && self.may_come_to_run(job, ask, node)
@@ -273,7 +290,7 @@ impl Engine {
     }
 
     /// Gives an ask its room, and returns the containers that must end for it.
-    fn settle_room(&self, room: &mut Room<'_>, ask: &Ask) -> Vec<Victim> {
+    fn settle_room<'a>(&self, room: &mut Room<'a>, ask: &Ask) -> Vec<Named<'a>> {
         let size = &ask.facts.resource;
         let pool = self.backlog.shapes.get(ask.shape).size.pool;
         let mut ended = std::mem::take(&mut room.named);
@@ -306,22 +323,51 @@ impl Engine {
             room.slots[pool] -= 1;
         }
         room.named = spared;
-        let victim = |named: &Named<'_>| Victim {
-            job: named.job.facts.job,
-            key: named.key,
-        };
-        ended.iter().map(victim).collect()
+        ended
     }
 
-    /// Whether the order of shares leads to an ask's queue before a container's once that has gone.
-    fn prefers(&self, job: &Job, ask: &Ask, named: &Named<'_>) -> bool {
+    /// Whether the order of shares leads to an ask's queue before a container's once that has gone,
+    /// and everything planned has happened.
+    fn prefers(&self, job: &Job, ask: &Ask, named: &Named<'_>, changes: &Changes) -> bool {
         let book = self.tree_label(ask.facts.partition);
-        let gone = Resource::ZERO - named.container.resource;
+        let change = |at| changes.get(&(book, at)).copied().unwrap_or_default();
         match self.parting(ask.facts.partition, job.leaf, named.job.leaf) {
             None => true,
             Some((own, theirs)) => {
-                self.key_after(book, own, &Resource::ZERO) < self.key_after(book, theirs, &gone)
+                let left = change(theirs) - named.container.resource;
+                self.key_after(book, own, &change(own)) < self.key_after(book, theirs, &left)
             }
+        }
+    }
+
+    /// What is promised, and what containers on their way out will give back.
+    fn coming_changes(&self) -> Changes {
+        let mut changes = Changes::new();
+        for (_, promise) in self.promises() {
+            let (size, leaf) = (promise.size, promise.leaf);
+            self.count_change(&mut changes, size.partition, leaf, size.resource);
+        }
+        for (id, key) in &self.evicting {
+            let job = self.cluster.job(*id);
+            let of = job.and_then(|job| Some((job.leaf, job.containers.get(key)?)));
+            if let Some((leaf, container)) = of {
+                let lost = Resource::ZERO - container.resource;
+                self.count_change(&mut changes, container.partition, leaf, lost);
+            }
+        }
+        changes
+    }
+
+    fn count_change(
+        &self,
+        changes: &mut Changes,
+        label: PartitionId,
+        leaf: ShareNodeId,
+        by: Resource,
+    ) {
+        let book = self.tree_label(label);
+        for at in self.tree.path_up(leaf) {
+            *changes.entry((book, at)).or_default() += by;
         }
     }
 

@@ -2,9 +2,10 @@
 //! nodes of 10 GB; containers have 1 GB. Figures follow by hand from
 //! `docs/develop/stock-capacity.md`, sections 4.2 and 13.5.
 
+use crate::common::town::{Demand, Town, endless};
 use crate::common::{self, Host, host_of, plain_ask};
-use heddle_core::Decision;
 use heddle_core::words::event::{AskFacts, EvictReason};
+use heddle_core::{Decision, Resource};
 use serde_json::{Value, json};
 
 const NODES: u32 = 10;
@@ -237,4 +238,47 @@ fn a_round_that_was_cut_goes_on_where_it_ended() {
     let mut host = many_asks_for_masters_hosts(0.004);
     assert_eq!(pass(&mut host, 100), 1);
     assert_eq!(pass(&mut host, 30), 2, "in the next round");
+}
+
+/// Data on one host, on four, on four of which each is the only one on its rack, and of one map
+/// each: one task goes for each map.
+#[test]
+fn maps_that_name_hosts_cost_one_container_each() {
+    let one = |near: &[u32], waiting: u32| Demand {
+        near: near.to_vec(),
+        ..endless(Resource::new(GB, 1), waiting)
+    };
+    for (maps, grace_ms) in [
+        (vec![one(&[0], 4)], 1_000),
+        (vec![one(&[0, 1, 2, 3], 4)], 1_000),
+        (vec![one(&[0, 4, 8, 12], 4)], 1_000),
+        (vec![one(&[0, 4, 8, 12], 4)], 15_000),
+        ([0, 4, 8, 12].map(|host| one(&[host], 1)).to_vec(), 1_000),
+        ([0, 4, 8, 12].map(|host| one(&[host], 1)).to_vec(), 15_000),
+    ] {
+        let mut town = Town::new(&json!({"config": {
+            "policy": {"share": "capacity", "order": "by-queue", "place": "delay"},
+            "queues": [{"path": "root.a", "min_share": {"memory-mb": "100% of parent"}}],
+            "preemption": {"enabled": true, "fair_share_threshold": 0.0, "grace_ms": grace_ms,
+                "inside": {"first": "priorities"}},
+        }}));
+        town.grace_ms = grace_ms;
+        for _ in 0..16 {
+            town.node(Resource::new(4 * GB, 4), 0);
+        }
+        town.submit(1, "root.a", 0, vec![one(&[], 500)]);
+        town.pass(5);
+        let maps: Vec<Demand> = (0..)
+            .zip(maps)
+            .map(|(at, maps)| Demand {
+                priority: 20 + at,
+                ..maps
+            })
+            .collect();
+        let case = format!("{maps:?}, {grace_ms} ms");
+        town.submit(2, "root.a", 9, maps);
+        town.pass(120);
+        assert_eq!(town.used(2), Resource::new(4 * GB, 4), "{case}");
+        assert_eq!((town.killed(), town.vain), (4, 0), "{case}");
+    }
 }

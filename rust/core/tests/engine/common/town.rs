@@ -8,7 +8,7 @@ use heddle_core::words::event::*;
 use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Time between two reports of a node.
 pub const ROUND_MS: Millis = 1_000;
@@ -51,6 +51,11 @@ pub struct Town {
     next_key: u64,
     /// How many containers were taken back, by job.
     pub kills: BTreeMap<u32, u32>,
+    /// By node: the job and the size of each container that was taken back, until the next
+    /// containers there have got its room.
+    made: BTreeMap<u32, VecDeque<(u32, Resource)>>,
+    /// How many were taken back in vain: their own job got the room.
+    pub vain: u32,
     /// How many were granted, by job.
     pub grants: BTreeMap<u32, u32>,
     /// Tasks that have ended, by job.
@@ -71,6 +76,8 @@ impl Town {
             going: BTreeMap::new(),
             next_key: 1,
             kills: BTreeMap::new(),
+            made: BTreeMap::new(),
+            vain: 0,
             grants: BTreeMap::new(),
             done: BTreeMap::new(),
             grace_ms: 1_000,
@@ -147,7 +154,7 @@ impl Town {
     fn step(&mut self, events: &[Event]) {
         let mut decisions = Vec::new();
         self.engine.step(self.now, events, 100_000, &mut decisions);
-        let mut acks = Vec::new();
+        let (mut acks, mut begun) = (Vec::new(), Vec::new());
         for decision in decisions {
             match decision {
                 Decision::Grant {
@@ -173,6 +180,7 @@ impl Town {
                     };
                     self.running.insert(key, started);
                     *self.grants.entry(job.0).or_insert(0) += 1;
+                    begun.push(started);
                     acks.push(Event::Ack { job, seq, key });
                 }
                 Decision::Evict { job, key, .. } => {
@@ -185,6 +193,7 @@ impl Town {
                 _ => {}
             }
         }
+        self.note_room_taken(begun);
         if !acks.is_empty() {
             self.step(&acks);
         }
@@ -201,6 +210,9 @@ impl Town {
             .collect();
         for key in gone {
             self.going.remove(&key);
+            let run = self.running[&key];
+            let made = self.made.entry(run.node).or_default();
+            made.push_back((run.job, run.size));
             self.end(key, false);
         }
         let ended = self
@@ -218,6 +230,28 @@ impl Town {
             let free = self.free[node as usize];
             let node = NodeId(node);
             self.step(&[Event::Heartbeat { node, free }]);
+        }
+    }
+
+    /// Notes who gets the room of containers that were taken back: other jobs first, as there may
+    /// be more room than theirs.
+    fn note_room_taken(&mut self, mut begun: Vec<Running>) {
+        for own in [false, true] {
+            begun.retain(|run| {
+                let Some(made) = self.made.get_mut(&run.node) else {
+                    return false;
+                };
+                let mut room = Resource::ZERO;
+                while !run.size.fits_in(&room) {
+                    let next = made.iter().position(|(job, _)| (*job == run.job) == own);
+                    let Some((_, size)) = next.and_then(|at| made.remove(at)) else {
+                        break;
+                    };
+                    room += size;
+                    self.vain += u32::from(own);
+                }
+                room.is_zero()
+            });
         }
     }
 

@@ -92,6 +92,50 @@ fn containers_that_end_start_no_master_before_the_next_look() {
     assert_eq!(started, 5);
 }
 
+/// With a part of 0 one ApplicationMaster runs at a time, in a line and without one, whether nodes
+/// report or jobs ask.
+#[test]
+fn with_no_part_for_masters_one_runs_at_a_time() {
+    for limits in [
+        json!({}),
+        json!({"user_limit_percent": 100, "user_limit_factor": 1}),
+    ] {
+        for offers in [false, true] {
+            let mut a = json!({"path": "root.a", "max_am_share": 0,
+                "min_share": {"memory-mb": 40_960, "vcores": 40}});
+            for (key, value) in limits.as_object().expect("keys of a queue") {
+                a[key] = value.clone();
+            }
+            let root = json!({"path": "root", "compare": "capacity"});
+            let mut host = ten_nodes(json!([root, a, {"path": "root.b"}]));
+            let a = host.queue("u", Some("root.a"));
+            for job in 0..5 {
+                host.user_job(job, a, job);
+                host.ask_facts(AskFacts {
+                    am: true,
+                    priority: 0,
+                    ..plain_ask(job, 0, 1, 1_024)
+                });
+                if offers {
+                    let granted = host.offer_unanswered(job);
+                    for grant in granted {
+                        host.commit(grant);
+                    }
+                }
+            }
+            for next in 0..5 {
+                host.now += 1_000;
+                host.tick();
+                host.beat_all();
+                let running: Vec<u32> = (0..5).filter(|job| host.running(*job) == 1).collect();
+                assert_eq!(running, [next], "{limits}, offers {offers}");
+                host.complete_all(next);
+                host.step(&[Event::JobRemoved(JobId(next))]);
+            }
+        }
+    }
+}
+
 /// Half of 100 GB: two leaves of 40 % have their guarantee, and a third has none.
 #[test]
 fn new_leaves_are_like_their_template_while_guarantees_last() {

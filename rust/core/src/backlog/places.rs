@@ -106,6 +106,14 @@ impl PlaceIndex {
         place.and_then(|place| place.lines.get(&(leaf, shape)))
     }
 
+    /// The asks that name the place.
+    pub(crate) fn asks_at(&self, place: PlaceId) -> Vec<(JobId, AskId)> {
+        let lines = self.places.get(place.index()).map(|place| &place.lines);
+        let asks = lines.into_iter().flat_map(BTreeMap::values);
+        let asks = asks.flat_map(Line::iter);
+        asks.map(|entry| (entry.job, entry.ask)).collect()
+    }
+
     /// Every line; for the invariants.
     pub(crate) fn all(&self) -> impl Iterator<Item = (PlaceLine, &Line)> {
         self.places.iter().enumerate().flat_map(|(i, place)| {

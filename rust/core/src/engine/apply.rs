@@ -137,11 +137,8 @@ impl Engine {
         self.open_partition(facts.partition);
         if self.cluster.node(facts.node).is_some() {
             self.change_node(&facts);
-        } else if self.cluster.is_rack(facts.rack) || self.cluster.job_count == 0 {
-            self.cluster.add_node(facts);
         } else {
-            // Until now, rows of that name counted as rows of a host.
-            self.reindex(|engine| {
+            self.with_rack(facts.rack, |engine| {
                 engine.cluster.add_node(facts);
             });
         }
@@ -157,13 +154,9 @@ impl Engine {
         let facts = *facts;
         let relabelled = before.facts.partition != facts.partition;
         self.open_partition(facts.partition);
-        if self.cluster.is_rack(facts.rack) {
-            self.cluster.change_node(facts);
-        } else {
-            self.reindex(|engine| {
-                engine.cluster.change_node(facts);
-            });
-        }
+        self.with_rack(facts.rack, |engine| {
+            engine.cluster.change_node(facts);
+        });
         if relabelled {
             self.relabel_containers(facts.node, facts.partition);
         }

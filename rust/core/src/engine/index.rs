@@ -256,8 +256,28 @@ impl Engine {
         ask.map_or(Locality::OffSwitch, |ask| floor(&self.cluster, ask))
     }
 
+    /// Applies a `change` of a node, from which on a place is a rack. Until then rows that name it
+    /// count as those of a host: takes their asks out of the backlog, and puts them back.
+    pub(super) fn with_rack(&mut self, rack: PlaceId, change: impl FnOnce(&mut Engine)) {
+        let asks = match self.cluster.is_rack(rack) {
+            true => Vec::new(),
+            false => self.backlog.places.asks_at(rack),
+        };
+        for (job_id, ask_id) in &asks {
+            self.leave(*job_id, *ask_id);
+            let job = self.cluster.job_mut(*job_id);
+            let ask = job.and_then(|job| job.ask_mut(*ask_id));
+            // It waits anew, for a place of another kind.
+            ask.expect("indexed asks are there").suspended = false;
+        }
+        change(self);
+        for (job, ask) in &asks {
+            self.enter(*job, *ask);
+        }
+    }
+
     /// Takes all asks out of the backlog, applies `change`, and puts them back. For changes of what
-    /// their keys depend on: a place turns out to be a rack, or the configuration is reloaded.
+    /// all their keys depend on: the configuration is reloaded.
     pub(super) fn reindex(&mut self, change: impl FnOnce(&mut Engine)) {
         let jobs = self.cluster.job_ids().to_vec();
         if !self.backlog.shapes.standing().is_empty() {

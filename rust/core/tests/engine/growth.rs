@@ -12,13 +12,28 @@ use std::time::{Duration, Instant};
 
 /// The shortest of several runs of `work`, which gets what `setup` made.
 fn shortest<T>(setup: impl Fn() -> T, work: impl Fn(&mut T)) -> Duration {
-    let times = (0..7).map(|_| {
+    shortest_of(7, || {
         let mut made = setup();
         let from = Instant::now();
         work(&mut made);
         from.elapsed()
-    });
-    times.min().expect("it ran")
+    })
+}
+
+/// How many times as long work takes in the second of two worlds, if that is more than 2.5 times in
+/// five tries: a busy machine may disturb some.
+fn grows<T>(mut worlds: [T; 2], time: impl Fn(&mut T) -> Duration) -> Option<Vec<f64>> {
+    let ratio = |_| {
+        let [few, more] = worlds.each_mut().map(&time);
+        more.as_secs_f64() / few.as_secs_f64()
+    };
+    let ratios: Vec<f64> = (0..5).map(ratio).take_while(|ratio| *ratio > 2.5).collect();
+    (ratios.len() == 5).then_some(ratios)
+}
+
+/// The shortest of several runs of `work`.
+fn shortest_of(runs: u32, mut work: impl FnMut() -> Duration) -> Duration {
+    (0..runs).map(|_| work()).min().expect("it ran")
 }
 
 fn assert_linear(time: impl Fn(u32) -> Duration, size: u32) {
@@ -149,17 +164,7 @@ impl Beside {
                     events.extend((1..20).map(|at| row(0, ask, PlaceId(10_000 + at), 1_000)));
                 }
             }
-            Many::Containers => events.extend((0..count).map(|i| {
-                Event::ContainerAdded(ContainerFacts {
-                    job: JobId(i % 2),
-                    key: 1_000_000 + u64::from(i),
-                    node: NodeId(1 + i % 2),
-                    priority: 20,
-                    am: false,
-                    started_ms: 0,
-                    resource: Resource::new(1_024, 1),
-                })
-            })),
+            Many::Containers => events.extend((0..count).map(running)),
             Many::Jobs | Many::Queues | Many::Nodes => {}
         }
         if let Many::AsksOfBarredJobs = many {
@@ -208,20 +213,36 @@ impl Beside {
 impl Beside {
     /// The shortest time in which twenty containers are served.
     fn time(&mut self) -> Duration {
-        let times = (0..7).map(|_| {
+        shortest_of(7, || {
             let from = Instant::now();
             self.serve(20);
             from.elapsed()
-        });
-        times.min().expect("it ran")
+        })
     }
 }
 
+/// One of many containers of two jobs on two nodes.
+fn running(number: u32) -> Event {
+    Event::ContainerAdded(ContainerFacts {
+        job: JobId(number % 2),
+        key: 1_000_000 + u64::from(number),
+        node: NodeId(1 + number % 2),
+        priority: 20,
+        am: false,
+        started_ms: 0,
+        resource: Resource::new(1_024, 1),
+    })
+}
+
 fn node_with(node: u32, free: Resource) -> Event {
+    node_on(node, rack_place(0), free)
+}
+
+fn node_on(node: u32, rack: PlaceId, free: Resource) -> Event {
     Event::NodeAdded(NodeFacts {
         node: NodeId(node),
         host: host_of(node),
-        rack: rack_place(0),
+        rack,
         partition: PartitionId(0),
         lends: false,
         schedulable: true,
@@ -252,16 +273,8 @@ fn a_container_costs_the_same_beside_many_of_anything() {
         let config = json!({"policy": preset.name, "heartbeat_fill": 1.0,
             "queues": [{"path": "root.u0", "budget": 1e9, "spending_rate": 1.0}]});
         for many in MANY {
-            let mut worlds = [size, 8 * size].map(|count| Beside::new(&config, many, count));
-            let mut ratio = |_| {
-                let [few, more] = worlds.each_mut().map(Beside::time);
-                more.as_secs_f64() / few.as_secs_f64()
-            };
-            let ratios: Vec<f64> = (0..5)
-                .map(&mut ratio)
-                .take_while(|ratio| *ratio > 2.5)
-                .collect();
-            if ratios.len() == 5 {
+            let worlds = [size, 8 * size].map(|count| Beside::new(&config, many, count));
+            if let Some(ratios) = grows(worlds, Beside::time) {
                 grown.push(format!("{} beside {many:?}: {ratios:.1?}", preset.name));
             }
         }
@@ -271,6 +284,32 @@ fn a_container_costs_the_same_beside_many_of_anything() {
         "eight times as much:\n{}",
         grown.join("\n")
     );
+}
+
+/// The first nodes of racks that no ask names, beside asks that name others. More containers run
+/// than there are nodes, so asks play no part in the number of slots.
+#[test]
+fn a_new_rack_costs_the_same_beside_many_asks() {
+    let world = |count| {
+        let mut beside = Beside::new(&json!({"policy": "fair"}), Many::AsksOnHosts, count);
+        beside
+            .host
+            .step(&(0..2_000).map(running).collect::<Vec<_>>());
+        (beside.host, 100)
+    };
+    let join = |(host, next): &mut (Host, u32)| {
+        shortest_of(7, || {
+            let racks = (*next..*next + 5).map(|node| (node, PlaceId(100_000 + node)));
+            let nodes = racks.map(|(node, rack)| node_on(node, rack, Resource::ZERO));
+            let nodes: Vec<Event> = nodes.collect();
+            *next += 5;
+            let from = Instant::now();
+            host.engine.step(host.now, &nodes, 1024, &mut Vec::new());
+            from.elapsed()
+        })
+    };
+    let grown = grows([2_000, 16_000].map(world), join);
+    assert_eq!(grown, None, "eight times as many asks");
 }
 
 /// A queue below its share that asks for a thousand containers on 300 hosts, whose own are spared.
@@ -305,22 +344,14 @@ fn starved(nodes: u32) -> Host {
 /// Each of those asks looks at all nodes, but a tick at a bounded number.
 #[test]
 fn a_tick_of_preemption_looks_at_a_bounded_number_of_nodes() {
-    let mut worlds = [300, 8 * 300].map(starved);
-    let mut ratio = |_| {
-        let [few, more] = worlds.each_mut().map(|host| {
-            let times = (0..7).map(|_| {
-                host.now += 500;
-                let from = Instant::now();
-                host.tick();
-                from.elapsed()
-            });
-            times.min().expect("it ran")
-        });
-        more.as_secs_f64() / few.as_secs_f64()
+    let tick = |host: &mut Host| {
+        shortest_of(7, || {
+            host.now += 500;
+            let from = Instant::now();
+            host.tick();
+            from.elapsed()
+        })
     };
-    let ratios: Vec<f64> = (0..9)
-        .map(&mut ratio)
-        .take_while(|ratio| *ratio > 2.5)
-        .collect();
-    assert!(ratios.len() < 9, "eight times as many nodes: {ratios:.1?}");
+    let grown = grows([300, 8 * 300].map(starved), tick);
+    assert_eq!(grown, None, "eight times as many nodes");
 }

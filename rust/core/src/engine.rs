@@ -155,6 +155,8 @@ pub struct Engine {
     stale: Stale,
     /// Whether nodes or demanding queues changed since entitlements were last computed.
     entitled_late: bool,
+    /// When the last renewals of entitlements would have been over, one each `RENEWAL_MS`.
+    renewals_ms: Millis,
     in_flight: VecDeque<InFlight>,
     next_seq: u64,
     /// When the level of each waiting ask is reviewed next.
@@ -228,6 +230,7 @@ impl Engine {
             slots: note::NO_SLOTS,
             stale: Stale::default(),
             entitled_late: false,
+            renewals_ms: 0,
             in_flight: VecDeque::new(),
             next_seq: 1,
             timers: BTreeSet::new(),

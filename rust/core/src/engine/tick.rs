@@ -10,11 +10,15 @@ use crate::model::job::Job;
 use crate::model::noted::{Tell, keeps_reduces};
 use crate::model::share_tree::{ShareNode, ShareTree};
 use crate::words::event::{Decision, Event};
-use crate::words::ids::{JobId, PartitionId, QueueId};
+use crate::words::ids::{JobId, Millis, PartitionId, QueueId};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::once;
+
+/// How many renewals between ticks may follow each other, and the time after which one more may.
+const RENEWALS_MAX: Millis = 16;
+const RENEWAL_MS: Millis = 50;
 
 impl Engine {
     pub(super) fn tick(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
@@ -35,10 +39,12 @@ impl Engine {
 
     /// Renews late entitlements before a search for something that fits: a node came or changed, or
     /// a queue began to want something. Limits that are a part of the share then hold at once, not
-    /// from the next tick. In a storm of registrations, each heartbeat that may grant something
-    /// pays for this once; those with nothing to grant pay nothing.
+    /// from the next tick. In a storm of registrations, or where queues ask and withdraw in turn,
+    /// that is bounded in a time: every renewal looks at all queues.
     pub(super) fn renew_entitlements(&mut self) {
-        if self.entitled_late {
+        let from_ms = self.renewals_ms.max(self.now);
+        if self.entitled_late && from_ms - self.now < RENEWALS_MAX * RENEWAL_MS {
+            self.renewals_ms = from_ms + RENEWAL_MS;
             self.count_slots();
             self.settle();
             self.entitle();

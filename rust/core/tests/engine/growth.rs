@@ -312,6 +312,51 @@ fn a_new_rack_costs_the_same_beside_many_asks() {
     assert_eq!(grown, None, "eight times as many asks");
 }
 
+/// Two queues that ask and withdraw in turn, of which each is new to what entitlements were worked
+/// out for. Twenty reports a millisecond, as of 20,000 nodes.
+#[test]
+fn a_report_costs_the_same_beside_many_queues_of_which_two_alternate() {
+    let world = |count| {
+        let mut host = Beside::new(&json!({"policy": "fair"}), Many::Queues, count).host;
+        // Neither may have what the node has free, so that each report finds the same.
+        let barred = [0, 1].map(|job| Event::Blacklist {
+            job: JobId(job),
+            place: host_of(0),
+            added: true,
+        });
+        let none = (0..count).map(|job| Event::Ask(plain_ask(job, 0, 0, 1_024)));
+        let events = barred.into_iter().chain(none).chain([Event::Tick]);
+        host.step(&events.collect::<Vec<_>>());
+        host.trusted = true;
+        host
+    };
+    let report = |host: &mut Host, wants: u32| {
+        let free = Resource::new(1_024, 1);
+        let node = NodeId(0);
+        let granted = host.step(&[
+            Event::Ask(plain_ask(1 - wants, 0, 0, 1_024)),
+            Event::Ask(plain_ask(wants, 0, 1, 1_024)),
+            Event::Heartbeat { node, free },
+        ]);
+        assert_eq!(granted, [], "both are barred");
+    };
+    let many = |host: &mut Host| {
+        shortest_of(5, || {
+            host.now += 10_000;
+            // Uses up what a quiet time has saved.
+            (0..100).for_each(|i| report(host, i % 2));
+            let from = Instant::now();
+            for _ in 0..50 {
+                host.now += 1;
+                (0..20).for_each(|i| report(host, i % 2));
+            }
+            from.elapsed()
+        })
+    };
+    let grown = grows([250, 2_000].map(world), many);
+    assert_eq!(grown, None, "eight times as many queues");
+}
+
 /// A queue below its share that asks for a thousand containers on 300 hosts, whose own are spared.
 fn starved(nodes: u32) -> Host {
     let mut host = Host::new(json!({

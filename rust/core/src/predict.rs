@@ -24,6 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum time between two looks at jobs for the record.
 const RECORD_MS: Millis = 1_000;
+/// How many predictions of a job's end are recorded: the first, and one when a quarter of its tasks
+/// is done. An ApplicationMaster that asks for more with each end is at a quarter again and again.
+const ENDS_MAX: usize = 2;
 /// Progress in thousandths below which it reveals nothing about a task's length.
 const PROGRESS_MIN: i128 = 50;
 
@@ -86,7 +89,9 @@ impl Predictor {
                 }
                 let begun_ms = self.begun(job, kind, container, world.now);
                 self.lengths.learn(job, kind, world.now - begun_ms);
-                if is_quarter_done(job) {
+                let recorded = self.recorded.get(&job.facts.job);
+                let recorded = recorded.map_or(0, |recorded| recorded.ends.len());
+                if recorded < ENDS_MAX && is_quarter_done(job) {
                     self.due.insert(job.facts.job);
                 }
             }

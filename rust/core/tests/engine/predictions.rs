@@ -190,3 +190,26 @@ fn jobs_that_cannot_start_get_a_reason_and_no_start() {
     barred.sort_unstable();
     assert_eq!(barred, [2, 3, 4, 5, 6]);
 }
+
+/// The ApplicationMaster asks for three times what is done: each end is a quarter of all. Two
+/// predictions are judged, the first and that of the first quarter.
+#[test]
+fn a_job_that_grows_for_ever_is_predicted_twice() {
+    let mut host = host("fifo");
+    submit(&mut host, 1, 8, None);
+    for done in 1..=30 {
+        host.beat(0);
+        host.now += 2_000;
+        let (_, key, ..) = host.containers[0];
+        // One of the two that run ends, the other counts among what is left.
+        host.ask(1, 0, 3 * done - 1, 1_024);
+        host.complete(1, key);
+        host.tick();
+    }
+    host.ask(1, 0, 0, 1_024);
+    host.complete_all(1);
+    host.step(&[Event::JobRemoved(JobId(1))]);
+    let ends = host.request(json!({"op": "predict"}))["judged"]["ends"].clone();
+    let judged = ["sooner", "inside", "later"].map(|how| ends[how].as_u64().expect("a number"));
+    assert_eq!(judged.iter().sum::<u64>(), 2, "{ends}");
+}

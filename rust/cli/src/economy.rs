@@ -371,6 +371,9 @@ fn explain(job: &str, server: &Server) -> Result<(), Failure> {
         }
     }
     text.push_str(&pairs(&[("queue", said(&job["queue"]))]));
+    if !job["lost_queue"].is_null() {
+        text.push_str(&pairs(&[("lost queue", said(&job["lost_queue"]))]));
+    }
     let waits = list(&job["waits"]);
     if let Some(reason) = job["aside"].as_str() {
         text.push_str(&format!("{}\n", crate::terminal::clean(reason)));

@@ -17,6 +17,8 @@ export const called = (row) => row.application ?? `job#${row.job}`;
 /** Returns the path of YARN's own page of a job. */
 export const pageOf = ({ application }) => (/^application_\d+_\d+$/.test(application ?? '')
   ? `/cluster/app/${application}` : null);
+/** Returns where a job is, and where it was before a restart that lost its queue. */
+const queueOf = (row) => (row.lost_queue ? `${row.queue} (lost ${row.lost_queue})` : row.queue);
 const sum = (list) => (list ?? []).reduce((all, each) => all + each, 0);
 
 /** Formats a time; with its day if that is not clear. */
@@ -80,7 +82,7 @@ export function makeJobs(client, changed, failed) {
     { title: 'Job', head: true, sort: 'application', text: (row) => called(row), link: pageOf },
     { title: 'Name', sort: 'name', text: (row) => row.name ?? '–' },
     { title: 'User', sort: 'user', text: (row) => row.user ?? '–' },
-    { title: 'Queue', sort: 'queue', text: (row) => row.queue },
+    { title: 'Queue', sort: 'queue', text: (row) => queueOf(row) },
     { title: 'Submitted', sort: 'submitted', text: (row) => when(row.submitted_ms) },
     { title: 'Priority', numeric: true, sort: 'priority', text: (row) => number(row.priority) },
     { title: 'Running', numeric: true, sort: 'running', text: (row) => running(row) },
@@ -180,7 +182,7 @@ export function makeJobs(client, changed, failed) {
     const trace = explained.trace.filter((entry) => entry.sentence).reverse()
       .map((entry) => item(entry, entry.at_ms));
     await ask({
-      title: `${called(row)} in ${row.queue}`,
+      title: `${called(row)} in ${queueOf(row)}`,
       parts: [
         element('h3', {}, 'Why it waits'),
         waits.length ? element('ul', {}, ...waits) : element('p', {}, 'It waits for nothing.'),

@@ -112,7 +112,7 @@ fn job_row(job: &Value) -> Vec<String> {
     let prediction = &job["prediction"];
     vec![
         said(&job["job"]),
-        said(&job["queue"]),
+        in_queue(job),
         sum("running").saturating_sub(masters).to_string(),
         said(&job["pending"]),
         done(sum("done"), &job["progress_per_mille"]),
@@ -124,6 +124,18 @@ fn job_row(job: &Value) -> Vec<String> {
         said(&job["name"]),
         said(&job["waits_for"]),
     ]
+}
+
+/// Says where a job is, and where it was before a restart that lost its queue.
+fn in_queue(job: &Value) -> String {
+    match job["lost_queue"].as_str() {
+        Some(_) => format!(
+            "{} (lost {})",
+            said(&job["queue"]),
+            said(&job["lost_queue"])
+        ),
+        None => said(&job["queue"]),
+    }
 }
 
 fn done(tasks: u64, per_mille: &Value) -> String {
@@ -182,6 +194,7 @@ mod tests {
             "prediction": {"start": null, "end": band(1_700_000_000_000, false)},
         });
         let row = job_row(&job);
+        assert_eq!(row[1], "root.a");
         assert_eq!(row[2..6], ["4", "9", "2 (25 %)", "after 3+"]);
         assert_eq!(row[6..8], ["-", "2023-11-14T22:13:20Z?"]);
         for (ahead, place) in [
@@ -191,6 +204,8 @@ mod tests {
         ] {
             assert_eq!(in_line(&ahead), place);
         }
+        let lost = json!({"queue": "root.recovery", "lost_queue": "root.old"});
+        assert_eq!(in_queue(&lost), "root.recovery (lost root.old)");
         assert_eq!(expected(&band(0, true)), "1970-01-01T00:00:00Z");
     }
 }

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A job's name. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`. A job that is
-/// put aside has `["root.alice", "The application is put aside: ..."]` at its end.
+/// put aside then has `["root.alice", "The application is put aside: ..."]`. One that lost its queue
+/// at a restart has that queue at its end, after null if it is not put aside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JobName {
     /// The engine's number.
@@ -21,6 +22,9 @@ pub struct JobName {
     /// Its queue, and the reason why it is kept from the engine.
     #[serde(default)]
     pub aside: Option<(String, String)>,
+    /// The queue in which it ran before a restart, if it could not go on there.
+    #[serde(default)]
+    pub lost_queue: Option<String>,
 }
 
 /// A node's name. In JSON a list: `[3, "host-3.example.com:45454", 1700, "/rack-1", "gpu"]`, and a
@@ -91,13 +95,14 @@ impl<'a> Names<'a> {
             .collect()
     }
 
-    /// Adds `application`, `user` and `name` to the description of the job `number`; null without a
-    /// name.
+    /// Adds `application`, `user`, `name` and `lost_queue` to the description of the job `number`;
+    /// null without a name.
     pub(crate) fn put(self, job: &mut Value, number: &Value) {
         let known = number.as_u64().and_then(|number| self.job(number));
         job["application"] = known.map(|job| job.application.as_str()).into();
         job["user"] = known.map(|job| job.user.as_str()).into();
         job["name"] = known.map(|job| job.name.as_str()).into();
+        job["lost_queue"] = known.and_then(|job| job.lost_queue.as_deref()).into();
     }
 
     /// Replaces `job#N` by applications and `node#N` by hosts in a sentence that the engine wrote

@@ -12,6 +12,7 @@ fn names() -> Vec<JobName> {
         user: user.to_string(),
         name: "</script>\u{202e}=1+1".to_string(),
         aside: None,
+        lost_queue: None,
     };
     vec![of(1, "alice"), of(2, "bob")]
 }
@@ -42,6 +43,7 @@ fn jobs_are_shown_and_found_by_their_applications() {
         assert_eq!(row["application"], name.application.as_str());
         assert_eq!(row["user"], name.user.as_str());
         assert_eq!(row["name"], name.name.as_str());
+        assert_eq!(row["lost_queue"], Value::Null);
     }
     for route in ["jobs", "explain"] {
         let by_number = json_of(&asked(&site, "alice", &format!("{route}/1"), &jobs));
@@ -111,6 +113,25 @@ fn sentences_name_hosts_and_entries_too() {
             "{sentence}"
         );
     }
+}
+
+/// The host knows it, because it looked for the queue when it recovered the job.
+#[test]
+fn a_job_names_the_queue_that_it_lost() {
+    let site = Site::market();
+    let jobs = r#"[[1, "application_1700000000000_0001", "alice", "wc", null, "root.old"],
+                   [2, "application_1700000000000_0002", "bob", "wc", ["root.bob", "it failed"],
+                    "root.older"]]"#;
+    let jobs: Vec<JobName> = serde_json::from_str(jobs).expect("rows");
+    let list = json_of(&asked(&site, "root", "jobs", &jobs));
+    assert_eq!(list["jobs"][0]["lost_queue"], "root.old");
+    for route in ["jobs/1", "explain/1"] {
+        let told = json_of(&asked(&site, "alice", route, &jobs));
+        assert_eq!(told["lost_queue"], "root.old", "{route}");
+    }
+    let aside = json_of(&asked(&site, "bob", "explain/2", &jobs));
+    assert_eq!(aside["aside"], "it failed");
+    assert_eq!(aside["lost_queue"], "root.older");
 }
 
 /// The engine knows neither any more; the names carry the host's reasons.
@@ -235,6 +256,7 @@ fn three_jobs(site: &Site) -> [JobName; 3] {
         user: user.to_string(),
         name: name.to_string(),
         aside: None,
+        lost_queue: None,
     };
     [
         of(1, "alice", "Word Count"),

@@ -117,15 +117,17 @@ final class ApplicationEvents {
   private void add(AppAddedSchedulerEvent event) {
     ApplicationId id = event.getApplicationId();
     boolean recovering = event.getIsAppRecovering();
+    // YARN marks a recovered application without an attempt as new, but sends it before the start.
+    boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     String user = event.getUser();
     HeddleQueue queue;
     try {
-      queue = scheduler.placeLocked(user, event.getQueue(), recovering);
+      queue = scheduler.placeLocked(user, event.getQueue(), takenBefore);
     } catch (YarnException e) {
       reject(id, e.getMessage());
       return;
     }
-    if (!recovering && !scheduler.reports.maySubmit(
+    if (!takenBefore && !scheduler.reports.maySubmit(
         queue.getQueueName(), UserGroupInformation.createRemoteUser(user))) {
       // Checked again: the configuration may have changed since the submission.
       reject(id, "User " + user + " does not have permission to submit " + id + " to queue "
@@ -136,8 +138,6 @@ final class ApplicationEvents {
     JsonNode terms;
     Priority priority = event.getApplicatonPriority() != null
         ? event.getApplicatonPriority() : Priority.newInstance(0);
-    // YARN marks a recovered application without an attempt as new, but sends it before the start.
-    boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
       terms = submissions.check(id, rmApp, user, queue.getQueueName(), takenBefore);
       if (takenBefore) {
@@ -149,9 +149,6 @@ final class ApplicationEvents {
       reject(id, e.getMessage());
       return;
     }
-    if (takenBefore && rmApp != null && lost(event.getQueue(), queue)) {
-      sayWhereItIs(rmApp, event.getQueue(), queue);
-    }
     boolean unmanaged = rmApp != null && rmApp.getApplicationSubmissionContext() != null
         && rmApp.getApplicationSubmissionContext().getUnmanagedAM();
     if (rmApp != null) {
@@ -162,6 +159,10 @@ final class ApplicationEvents {
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
         new JobHints(terms.path("hints")));
     job.setBounds(terms.path("bounds").isObject() ? terms.path("bounds") : null);
+    if (takenBefore && lost(event.getQueue(), queue)) {
+      job.setLostQueue(event.getQueue());
+      LOG.warn("{}: {}", id, job.sayWhereItIs());
+    }
     books.jobAdded(job, takenBefore && !recovering);
     facts.jobAdded(job);
     queue.userCame(user);
@@ -181,13 +182,6 @@ final class ApplicationEvents {
     // Only whole paths were recorded; a shorter name may mean this queue.
     return recorded != null && recorded.startsWith("root.")
         && !recorded.equals(queue.getQueueName());
-  }
-
-  /** Says in the log which queue an application has lost. YARN keeps no diagnostics of it here. */
-  private static void sayWhereItIs(RMApp rmApp, String recorded, HeddleQueue queue) {
-    String lost = "Its queue " + recorded + " is gone or has queues below it since the restart;"
-        + " the application runs on in " + queue + ". Move it with `yarn application -movetoqueue`";
-    LOG.warn("{}: {}", rmApp.getApplicationId(), lost);
   }
 
   private static int flags(RMApp rmApp, boolean unmanaged) {

@@ -25,7 +25,11 @@ import org.slf4j.LoggerFactory;
  * <p>The sentence goes into the attempt's message about the launch of its AM, which other
  * schedulers use as well. An application's report shows this message in any state, until another
  * one of the attempt replaces it. The sentence is withdrawn before the attempt ends, so that it is
- * not read as the cause of the end. A newer message of YARN itself stays.
+ * not read as the cause of the end. A newer message of YARN itself stays; so does the one of an
+ * attempt that YARN has recovered, in which nobody sees this one.
+ *
+ * <p>An application that has lost its queue at a restart says so first, also while it does not
+ * wait.
  */
 final class Explanations {
   /** After a request, waits this many times as long as the request took. */
@@ -99,8 +103,10 @@ final class Explanations {
     }
     // The scheduler gets no event at the end of an unmanaged AM, so the sentence would stay.
     boolean waits = sentence.isTextual() && !attempt.getUnmanagedAM();
-    if (waits || shown.containsKey(attempt.getApplicationAttemptId())) {
-      changes.put(attempt, waits ? names.named(sentence.asText()) : null);
+    String lost = attempt.getUnmanagedAM() ? null : job.sayWhereItIs();
+    if (waits || lost != null || shown.containsKey(attempt.getApplicationAttemptId())) {
+      String why = waits ? names.named(sentence.asText()) : null;
+      changes.put(attempt, lost == null ? why : why == null ? lost : lost + " It " + why);
     }
   }
 

@@ -31,6 +31,9 @@ final class HeddleJob implements WatchedJob {
   private volatile JobHints hints;
   // Its spending bounds, in the engine's form; null if only its queue's bounds apply.
   private JsonNode bounds;
+  // The queue that was recorded for it and is none any more; null if there is none. Volatile: web
+  // threads read it without the lock.
+  private volatile String lostQueue;
   // The last counters of its ApplicationMaster; null before the first.
   private JobCounters counters;
 
@@ -79,8 +82,28 @@ final class HeddleJob implements WatchedJob {
     return queue;
   }
 
+  /** Moves it; it has not lost a queue any more. */
   void setQueue(HeddleQueue queue) {
     this.queue = queue;
+    lostQueue = null;
+  }
+
+  /** Returns the queue in which it ran before a restart and could not go on; else null. */
+  String lostQueue() {
+    return lostQueue;
+  }
+
+  /** Notes that it could not go on in the queue that was recorded for it. */
+  void setLostQueue(String recorded) {
+    lostQueue = recorded;
+  }
+
+  /** Says which queue it has lost and where it runs on; null if it has lost none. */
+  String sayWhereItIs() {
+    String lost = lostQueue;
+    return lost == null ? null : "Its queue " + lost + " is gone or has queues below it since the"
+        + " restart; the application runs on in " + queue
+        + ". Move it with `yarn application -movetoqueue`.";
   }
 
   long submittedMs() {

@@ -25,8 +25,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 /**
  * Maps the engine's numbers of jobs and nodes to names, for answers over HTTP. A job has YARN's id,
  * its user and its name; a node has YARN's id. A job or node that is put aside also has the reason,
- * because the engine does not know it. Web threads read without the scheduler's lock: before the
- * engine answers, a job may have ended and its number been reused.
+ * because the engine does not know it; a job that lost its queue at a restart has that queue. Web
+ * threads read without the scheduler's lock: before the engine answers, a job may have ended and
+ * its number been reused.
  */
 final class JobNames implements ApiHandler.Names {
   /** Longest name in an answer: submitters choose names of any length. */
@@ -189,8 +190,14 @@ final class JobNames implements ApiHandler.Names {
     ArrayNode row = names.addArray().add(entry.getKey()).add(job.applicationId().toString())
         .add(SetupJson.text(job.user(), NAME_CHARS_MAX)).add(SetupJson.text(name, NAME_CHARS_MAX));
     String aside = job.faults().aside();
+    String lost = job.lostQueue();
     if (aside != null) {
       row.addArray().add(job.queue().getQueueName()).add(aside);
+    } else if (lost != null) {
+      row.addNull();
+    }
+    if (lost != null) {
+      row.add(lost);
     }
   }
 }

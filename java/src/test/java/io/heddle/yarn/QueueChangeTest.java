@@ -7,6 +7,7 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.config.ConfigFile;
 import java.io.File;
 import java.io.IOException;
@@ -237,6 +238,17 @@ public class QueueChangeTest {
     }
   }
 
+  /** Ticks until an application has diagnostics: the engine is asked for them at intervals. */
+  private static String told(TestCluster cluster, RMApp app) throws Exception {
+    String told = "";
+    for (int i = 0; i < 200 && told.isEmpty(); i++) {
+      cluster.tick();
+      told = app.createAndGetApplicationReport(app.getUser(), true).getDiagnostics();
+      Thread.sleep(50);
+    }
+    return told;
+  }
+
   @Test
   public void afterARestartTheRecordedQueueStands() throws Exception {
     Configuration conf = TestCluster.recovering("{}");
@@ -247,6 +259,7 @@ public class QueueChangeTest {
       RMApp made = old.submit("carol", "root.staff.carol");
       String queue = made.getQueue();
       MockAM am = old.launch(made, node);
+      RMApp waits = old.submit("carol", "root.staff.carol");
       conf.set(ConfigFile.FILE_PROPERTY, TestCluster.write(
           "{\"placement\": [{\"rule\": \"user\"}]}").getPath());
       try (TestCluster next = new TestCluster(conf, store).withoutAudit()) {
@@ -262,6 +275,20 @@ public class QueueChangeTest {
         try (TestCluster last = new TestCluster(conf, store).withoutAudit()) {
           RMApp lost = last.rm.getRMContext().getRMApps().get(made.getApplicationId());
           assertEquals("root.recovery", lost.getQueue());
+          // Applications without an attempt are told with the first tick.
+          last.tick();
+          JobNames names = last.scheduler.jobNames;
+          for (RMApp app : Arrays.asList(made, waits)) {
+            String id = app.getApplicationId().toString();
+            JsonNode row = names.of("/heddle/v1/explain/" + id).path(0);
+            assertEquals(id, row.path(1).asText());
+            assertEquals(queue, row.path(5).asText());
+          }
+          // YARN shows no such text of an attempt that it has recovered.
+          String said = told(last, last.rm.getRMContext().getRMApps().get(
+              waits.getApplicationId()));
+          assertTrue(said, said.startsWith("Its queue " + queue + " is gone or has queues below it"
+              + " since the restart; the application runs on in root.recovery."));
         }
       }
     }

@@ -213,9 +213,9 @@ fn a_capacity_file_lowers_no_largest_container() {
 /// As in the stock Fair Scheduler; by the Capacity Scheduler's rules the file is refused.
 #[test]
 fn a_leaf_with_a_job_stays_a_leaf_until_it_has_ended() {
-    let before = json!([{"path": "root.a", "min_share": {"memory-mb": 16_384}},
+    let before = json!([{"path": "root.a", "min_share": {"memory-mb": 24_576}},
                         {"path": "root.b"}]);
-    let after = json!([{"path": "root.a", "min_share": {"memory-mb": 16_384}},
+    let after = json!([{"path": "root.a", "min_share": {"memory-mb": 24_576}},
                        {"path": "root.a.k"}, {"path": "root.b"}]);
     let mut refusing = host(&capacity(before.clone()));
     submit(&mut refusing, 1, "root.a").expect("a leaf");
@@ -227,7 +227,16 @@ fn a_leaf_with_a_job_stays_a_leaf_until_it_has_ended() {
 
     let mut host = host(&json!({"heartbeat_fill": 1.0, "queues": before}));
     submit(&mut host, 1, "root.a").expect("a leaf");
+    host.ask(1, 0, 1_000, 1_024);
+    host.tick();
+    host.beat_all();
+    assert_eq!(host.running(1), 32, "all of the cluster");
     reload(&mut host, &json!({"heartbeat_fill": 1.0, "queues": after})).expect("it waits");
+    assert_eq!(held(&mut host, 1), 32);
+    submit(&mut host, 9, "root.b").expect("a leaf");
+    host.ask(9, 0, 1_000, 1_024);
+    assert_eq!(held(&mut host, 1), 24, "its minimum, beside a hungry queue");
+    end(&mut host, 9);
     tick(&mut host);
     assert_eq!(row(&mut host, "root.a.k"), None);
     assert_eq!(row(&mut host, "root.a").expect("it stays")["leaf"], true);
@@ -256,7 +265,7 @@ impl Dice {
         (self.0 >> 33) % most
     }
 
-    /// A random tree of at most seven queues with states, limits of jobs and guarantees.
+    /// A random tree of at most seven queues with states, limits of jobs, labels and guarantees.
     fn queues(&mut self) -> Value {
         let mut queues = vec![json!({"path": "root", "compare": "capacity"})];
         let mut stopped = Vec::new();
@@ -280,9 +289,25 @@ impl Dice {
             if self.below(3) == 0 {
                 queue["max_jobs"] = json!(1 + self.below(3));
             }
+            match self.below(4) {
+                0 => queue["accessible_labels"] = json!([]),
+                1 if may_use(&queues, above) => queue["accessible_labels"] = json!(["gpu"]),
+                _ => {}
+            }
             queues.push(queue);
         }
         json!(queues)
+    }
+}
+
+/// Whether a queue of a configuration may use the label `gpu`: as the nearest that says so.
+fn may_use(queues: &[Value], path: &str) -> bool {
+    let own = queues.iter().find(|of| of["path"] == path);
+    let said = own.and_then(|own| own["accessible_labels"].as_array());
+    match (said, path.rsplit_once('.')) {
+        (Some(labels), _) => labels.contains(&json!("gpu")),
+        (None, Some((above, _))) => may_use(queues, above),
+        (None, None) => true,
     }
 }
 
@@ -300,7 +325,8 @@ fn admits(rows: &[Value], path: &str, from: Option<&str>) -> bool {
 }
 
 /// All pairs of an event (submission, move, reload, end) and a limit (state, `max_jobs` here or
-/// above, removal): one answer for all, and no reload takes from a job what it has.
+/// above, removal, and labels of a move): one answer for all, and no reload takes from a job what
+/// it has. A restart is the one exception: it asks for no limit, because the jobs run.
 #[test]
 fn every_event_meets_every_limit() {
     const CASES: u64 = 150;
@@ -319,7 +345,11 @@ fn play(seed: u64, rules: &str) {
         config["placement"] = json!([{"rule": "specified", "create": false}]);
         config
     };
-    let mut host = host(&config(dice.queues()));
+    let first = dice.queues();
+    let mut host = host(&config(first.clone()));
+    // The queues of the file, and those that left it and are still there.
+    let mut named = first.as_array().expect("a list").clone();
+    let mut in_force = first;
     let mut jobs: Vec<(u32, String)> = Vec::new();
     for step in 0..30 {
         let why = format!("seed {seed}, {rules}, step {step}");
@@ -334,7 +364,7 @@ fn play(seed: u64, rules: &str) {
             let at = dice.below(leaves.len().max(1) as u64) as usize;
             leaves.get(at).copied()
         };
-        match (dice.below(6), any(&mut dice)) {
+        match (dice.below(7), any(&mut dice)) {
             (0 | 1, Some(path)) => {
                 let done = submit(&mut host, step, path);
                 assert_eq!(
@@ -349,9 +379,16 @@ fn play(seed: u64, rules: &str) {
             (2, Some(path)) if !jobs.is_empty() => {
                 let at = dice.below(jobs.len() as u64) as usize;
                 let from = jobs[at].1.clone();
-                let request = json!({"op": "enter", "queue": path, "from": from, "user": 0});
+                let labels = if dice.below(2) == 0 {
+                    json!([""])
+                } else {
+                    json!(["gpu"])
+                };
+                let request = json!({"op": "enter", "queue": path, "from": from, "user": 0,
+                                     "labels": labels});
                 let done = host.engine.request(host.now, &request);
-                let may = from == path || admits(rows, path, Some(&from));
+                let admitted = from == path || admits(rows, path, Some(&from));
+                let may = admitted && (labels == json!([""]) || may_use(&named, path));
                 assert_eq!(done.is_ok(), may, "{why}: {from} to {path}: {done:?}");
                 if may {
                     let row = rows.iter().find(|row| row["path"] == path).expect(path);
@@ -366,9 +403,19 @@ fn play(seed: u64, rules: &str) {
                 end(&mut host, jobs.remove(at).0);
             }
             (4, _) => tick(&mut host),
+            (5, _) => {
+                host = restart(&config(in_force.clone()), &mut jobs, &why);
+                named = in_force.as_array().expect("a list").clone();
+            }
             _ => {
                 let next = dice.queues();
                 let done = reload(&mut host, &config(next.clone()));
+                if done.is_ok() {
+                    let next = next.as_array().expect("a list");
+                    named.retain(|old| next.iter().all(|new| new["path"] != old["path"]));
+                    named.extend(next.iter().cloned());
+                    in_force = json!(next);
+                }
                 check_reload(&mut host, rows, &next, (rules, done), &why);
             }
         }
@@ -377,6 +424,31 @@ fn play(seed: u64, rules: &str) {
         end(&mut host, job);
     }
     check_empty(&mut host, &format!("seed {seed}, {rules}"));
+}
+
+/// Starts an engine with the file in force and has the jobs come back: each in its queue, or if
+/// that is no leaf of the file, in the queue of recovery. No limit refuses one.
+fn restart(config: &Value, jobs: &mut [(u32, String)], why: &str) -> Host {
+    let mut host = host(config);
+    let queues = config["queues"].as_array().expect("a list");
+    for (job, path) in jobs {
+        let request = json!({"op": "place", "user": "u", "queue": path, "recovering": true});
+        let reply = host.engine.request(host.now, &request);
+        let reply = reply.unwrap_or_else(|refused| panic!("{why}: {path}: {refused}"));
+        let mut of_file = queues.iter().filter_map(|queue| queue["path"].as_str());
+        let is_leaf = of_file.clone().any(|of| of == path)
+            && !of_file.any(|of| of.starts_with(&format!("{path}.")));
+        let expected = if is_leaf {
+            path.as_str()
+        } else {
+            "root.recovery"
+        };
+        assert_eq!(reply["path"], expected, "{why}: {path}");
+        *path = expected.to_string();
+        let id = reply["queue"].as_u64().expect("an id");
+        host.job(*job, QueueId(id as u32));
+    }
+    host
 }
 
 /// Checks that no queue drains once no job is left.
@@ -406,7 +478,10 @@ fn check_reload(
                 .as_ref()
                 .unwrap_or_else(|| panic!("{why}: {path} is lost"));
             assert_eq!(new["leaf"], true, "{why}: {path}");
-            assert_eq!(new["guaranteed"], old["guaranteed"], "{why}: {path}");
+            // The queue of recovery is in no file: it is promised nothing but what others leave.
+            if path != "root.recovery" {
+                assert_eq!(new["guaranteed"], old["guaranteed"], "{why}: {path}");
+            }
             assert!(
                 rules == "drain" || new["draining"] == old["draining"],
                 "{why}: {path}"

@@ -8,15 +8,19 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.config.ConfigFile;
+import java.io.IOException;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeLabel;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.exceptions.InvalidLabelResourceRequestException;
+import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
@@ -202,6 +206,65 @@ public class LabelTest {
       assertEquals(0, fetch(c).size());
       cluster.heartbeat(gpu);
       assertEquals(1, fetch(c).size());
+    }
+  }
+
+  /**
+   * {@code RMNodeLabelsManager.checkRemoveFromClusterNodeLabelsOfQueue}: queues that name a label
+   * keep it. It asks for nothing else, so containers that run on the label's nodes do not.
+   */
+  @Test
+  public void aLabelThatAQueueNamesIsNotRemoved() throws Exception {
+    String named = "{\"heartbeat_fill\": 1.0, \"queues\": [{\"path\": \"root.a\","
+        + " \"accessible_labels\": [\"gpu\"]}, {\"path\": \"root.b\","
+        + " \"accessible_labels\": []}]}";
+    Configuration conf = TestCluster.labelled(TestCluster.conf(named));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      RMNodeLabelsManager labels = cluster.rm.getRMContext().getNodeLabelManager();
+      labels.addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM plain = cluster.node("a1", 4 * GB);
+      MockNM gpu = cluster.node("b1", 4 * GB);
+      label(cluster, gpu, "gpu");
+      MockAM am = cluster.launch(cluster.submit("alice", "root.a"), plain);
+      ask(am, labelled(2, 1));
+      cluster.heartbeat(gpu);
+      cluster.running(gpu, fetch(am));
+      try {
+        labels.removeFromClusterNodeLabels(Collections.singleton("gpu"));
+        fail("root.a names it");
+      } catch (IOException e) {
+        assertTrue(e.getMessage(), e.getMessage().contains("queue=root.a is using this label"));
+      }
+      conf.set(ConfigFile.FILE_PROPERTY,
+          TestCluster.write(named.replace("[\"gpu\"]", "[]")).getPath());
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      labels.removeFromClusterNodeLabels(Collections.singleton("gpu"));
+      cluster.rm.drainEvents();
+      assertEquals("its container runs on", 2, cluster.attempt(am).getLiveContainers().size());
+    }
+  }
+
+  /** As its requests there are: {@code CapacityScheduler.checkQueuePartition}. */
+  @Test
+  public void aMoveToAQueueWithoutAccessToALabelIsRefused() throws Exception {
+    try (TestCluster cluster =
+        new TestCluster(TestCluster.labelled(TestCluster.conf(TWO_QUEUES)))) {
+      cluster.rm.getRMContext().getNodeLabelManager()
+          .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM plain = cluster.node("a1", 4 * GB);
+      label(cluster, cluster.node("b1", 4 * GB), "gpu");
+      MockAM am = cluster.launch(cluster.submit("bob", "root.b"), plain);
+      ApplicationId id = am.getApplicationAttemptId().getApplicationId();
+      cluster.scheduler.preValidateMoveApplication(id, "root.a");
+      ask(am, labelled(2, 9));
+      cluster.scheduler.preValidateMoveApplication(id, "root.c");
+      try {
+        cluster.scheduler.preValidateMoveApplication(id, "root.a");
+        fail("root.a may not use the label");
+      } catch (YarnException e) {
+        assertTrue(e.getMessage(),
+            e.getMessage().contains("root.a has no access to node label gpu"));
+      }
     }
   }
 

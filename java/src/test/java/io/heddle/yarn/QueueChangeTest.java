@@ -15,8 +15,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.util.VersionInfo;
 import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
 import org.apache.hadoop.yarn.api.records.QueueState;
@@ -24,9 +27,14 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmissionData;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.log4j.Level;
+import org.apache.log4j.Logger;
 import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
@@ -120,6 +128,49 @@ public class QueueChangeTest {
     }
   }
 
+  /** A lock whose holders wait long for it, as behind a busy scheduler. */
+  private static final class SlowLock extends ReentrantLock {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public void lock() {
+      try {
+        Thread.sleep(200);
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      super.lock();
+    }
+  }
+
+  private static long effectiveMb(TestCluster cluster, String queue) throws Exception {
+    return cluster.scheduler.getQueueInfo(queue, false, false).getQueueConfigurations().get("")
+        .getEffectiveMinCapacity().getMemorySize();
+  }
+
+  /** The reports of many queues are renewed seldom; a node that is lost changes all at once. */
+  @Test
+  public void percentagesFollowALostNodeWithoutWaiting() throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    conf.set(ROOT + "a.capacity", "50");
+    conf.set(ROOT + "b.capacity", "50");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      cluster.tick();
+      // The next one is due seconds after this one.
+      cluster.scheduler.queues.clusterChanged(
+          cluster.scheduler.getClusterResource(),
+          cluster.scheduler.getMaximumResourceCapability());
+      cluster.scheduler.queues.refreshIfDue(new SlowLock());
+      assertEquals(8 * GB, effectiveMb(cluster, "root.a"));
+      cluster.forget(second);
+      cluster.rm.sendNodeLost(second);
+      cluster.tick();
+      assertEquals(4 * GB, effectiveMb(cluster, "root.a"));
+    }
+  }
+
   @Test
   public void aQueueThatIsKeptStoppedStaysSoInTheNextEngine() throws Exception {
     Configuration conf = capacity(TestCluster.conf("{}"));
@@ -148,6 +199,10 @@ public class QueueChangeTest {
       assertEquals("root.a", cluster.submit("alice", "root.a").getQueue());
       QueueInfo info = cluster.scheduler.getQueueInfo("root.a", false, false);
       assertEquals("as stock", 0, info.getQueueStatistics().getNumActiveUsers());
+      if (!VersionInfo.getVersion().startsWith("3.3")) {
+        assertEquals("as stock", -1,
+            QueueInfo.class.getMethod("getMaxParallelApps").invoke(info));
+      }
       // A queue with a job stays a leaf, and the one below waits.
       write(file, "<queue name='a'><queue name='k'/></queue>");
       reload(cluster, conf);
@@ -199,27 +254,113 @@ public class QueueChangeTest {
     }
   }
 
+  /**
+   * Where hive's submission for carol goes, over a Capacity Scheduler's file with rights.
+   *
+   * @param may who may submit to carol's queue
+   */
+  private static String placedForCarol(Class<?> scheduler, String may) throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    conf.set(YarnConfiguration.RM_SCHEDULER, scheduler.getName());
+    conf.setBoolean("yarn.scheduler.capacity.schedule-asynchronously.enable", false);
+    conf.set(ROOT + "queues", "carol,hive");
+    conf.set(ROOT + "carol.capacity", "60");
+    conf.set(ROOT + "hive.capacity", "40");
+    conf.set("yarn.scheduler.capacity.queue-mappings", "u:%user:%user");
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
+    String[][] rights = {{"", " "}, {"carol.", may}, {"hive.", "hive"}};
+    for (String[] of : rights) {
+      conf.set(ROOT + of[0] + "acl_submit_applications", of[1]);
+      conf.set(ROOT + of[0] + "acl_administer_queue", " ");
+    }
+    conf.setBoolean(YarnConfiguration.APPLICATION_TAG_BASED_PLACEMENT_ENABLED, true);
+    conf.set(YarnConfiguration.APPLICATION_TAG_BASED_PLACEMENT_USER_WHITELIST, "hive");
+    MockRM rm = new MockRM(conf);
+    Logger.getRootLogger().setLevel(Level.WARN);
+    rm.start();
+    try {
+      RMApp app = MockRMAppSubmitter.submit(rm, MockRMAppSubmissionData.Builder
+          .createWithMemory(GB, rm).withAppName("test").withUser("hive").withQueue(null)
+          .withUnmanagedAM(false).withAcls(new HashMap<>())
+          .withApplicationTags(Collections.singleton("userid=carol")).build());
+      return app.getUser() + "'s in " + app.getQueue().replaceFirst("root\\.", "");
+    } finally {
+      rm.stop();
+    }
+  }
+
+  /** The application stays its submitter's: the tag places it, and the limits are the user's. */
   @Test
-  public void aUserWithoutRightsLearnsNothingOfQueues() throws Exception {
-    Configuration conf = TestCluster.conf("{}");
-    fair(conf, "<queue name='root'><aclSubmitApps> </aclSubmitApps>"
-        + "<aclAdministerApps> </aclAdministerApps><queue name='p'><queue name='q'/></queue>"
-        + "</queue><queuePlacementPolicy><rule name='specified' create='false'/>"
-        + "<rule name='reject'/></queuePlacementPolicy>");
+  public void aSubmissionForAnotherUserIsPlacedAsByStockOverACapacityFile() throws Exception {
+    String[][] cases = {{"carol", "hive's in hive"}, {"carol,hive", "hive's in carol"}};
+    for (String[] one : cases) {
+      assertEquals("stock", one[1], placedForCarol(CapacityScheduler.class, one[0]));
+      assertEquals("Heddle", one[1], placedForCarol(HeddleScheduler.class, one[0]));
+    }
+  }
+
+  private static String refusal(TestCluster cluster, String user, String queue) {
+    try {
+      cluster.submit(user, queue);
+    } catch (Exception e) {
+      return String.valueOf(e.getCause());
+    }
+    throw new AssertionError(user + " into " + queue);
+  }
+
+  /**
+   * Asks for each kind of queue: alice learns why not, and mallory only that she may not.
+   *
+   * @param below what alice is told of a parent
+   * @param unknown what she is told of a queue that does not exist
+   */
+  private static void assertNothingIsLearnt(Configuration conf, String below, String unknown)
+      throws Exception {
     conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
     try (TestCluster cluster = new TestCluster(conf)) {
       cluster.node("a1", 8 * GB);
-      for (String queue : Arrays.asList("root.p", "root.nowhere", "root.p.q")) {
-        try {
-          cluster.submit("mallory", queue);
-          fail(queue);
-        } catch (Exception e) {
-          String message = String.valueOf(e.getCause());
-          assertTrue(message, message.contains("does not have permission"));
-          assertFalse(message, message.contains("below it"));
+      cluster.submit("alice", "root.full");
+      String[][] cases = {{"root.p", below}, {"root.nowhere", unknown},
+          {"root.full", "max_jobs"}, {"root.still", "is stopped"}, {"root.p.q", null}};
+      for (String[] one : cases) {
+        String told = refusal(cluster, "mallory", one[0]);
+        assertTrue(told, told.contains("does not have permission"));
+        if (one[1] != null) {
+          assertFalse(told, told.contains(one[1]));
+          told = refusal(cluster, "alice", one[0]);
+          assertTrue(told, told.contains(one[1]));
+          assertFalse(told, told.contains("permission"));
         }
       }
     }
+  }
+
+  @Test
+  public void aUserWithoutRightsLearnsNothingOfQueues() throws Exception {
+    Configuration conf = TestCluster.conf("{\"queues\": [{\"path\": \"root.full\","
+        + " \"max_jobs\": 1}, {\"path\": \"root.still\", \"state\": \"stopped\"}]}");
+    fair(conf, "<queue name='root'><aclSubmitApps>alice</aclSubmitApps>"
+        + "<aclAdministerApps> </aclAdministerApps><queue name='p'><queue name='q'/></queue>"
+        + "<queue name='full'/><queue name='still'/>"
+        + "</queue><queuePlacementPolicy><rule name='specified' create='false'/>"
+        + "<rule name='reject'/></queuePlacementPolicy>");
+    assertNothingIsLearnt(conf, "below it", "rule refuses it");
+  }
+
+  @Test
+  public void aUserWithoutRightsLearnsNothingOfQueuesOfACapacityFile() throws Exception {
+    Configuration conf = capacity(TestCluster.conf("{}"));
+    conf.set(ROOT + "queues", "p,full,still");
+    conf.set(ROOT + "p.queues", "q");
+    for (String queue : Arrays.asList("p", "full", "still", "p.q")) {
+      conf.set(ROOT + queue + ".capacity", queue.equals("p.q") ? "100" : "30");
+    }
+    conf.set(ROOT + "p.capacity", "40");
+    conf.set(ROOT + "full.maximum-applications", "1");
+    conf.set(ROOT + "still.state", "STOPPED");
+    conf.set(ROOT + "acl_submit_applications", "alice");
+    conf.set(ROOT + "acl_administer_queue", " ");
+    assertNothingIsLearnt(conf, "below it", "unknown queue");
   }
 
   /** {@code CapacityScheduler.checkAccess}. */

@@ -185,6 +185,39 @@ public class QueueMetricsTest {
         "user-metrics.enable", "true"), CapacityScheduler.class, "root", "root.a");
   }
 
+  /** What is pending for three rows of 2^30 containers each, under a scheduler. */
+  private static String pending(Class<?> scheduler) throws Exception {
+    Configuration conf = capacity("root.queues", "a", "root.a.capacity", "100");
+    conf.set(YarnConfiguration.RM_SCHEDULER, scheduler.getName());
+    conf.setBoolean("yarn.scheduler.capacity.schedule-asynchronously.enable", false);
+    MockRM rm = new MockRM(conf);
+    Logger.getRootLogger().setLevel(Level.WARN);
+    rm.start();
+    try {
+      MockNM node = rm.registerNode("a1:1234", GB, 8);
+      RMApp app = MockRMAppSubmitter.submit(rm, MockRMAppSubmissionData.Builder
+          .createWithMemory(GB, rm).withAppName("test").withUser("alice").withQueue("root.a")
+          .withUnmanagedAM(false).withAcls(new TreeMap<>()).build());
+      MockAM am = MockRM.launchAndRegisterAM(app, rm, node);
+      TestCluster.ask(am, TestCluster.any(1, GB, 1 << 30), TestCluster.any(2, GB, 1 << 30),
+          TestCluster.any(3, GB, 1 << 30));
+      rm.drainEvents();
+      QueueMetrics root =
+          ((AbstractYarnScheduler<?, ?>) rm.getResourceScheduler()).getRootQueueMetrics();
+      return root.getPendingContainers() + " containers, " + root.getPendingMB() + " MB";
+    } finally {
+      rm.stop();
+    }
+  }
+
+  /** Hadoop's gauge of containers has 32 bits; that of memory has 64. */
+  @Test
+  public void pendingContainersBeyondAnIntAreCountedAsByStock() throws Exception {
+    String wrapped = (3L << 30) - (1L << 32) + " containers, " + (3L << 40) + " MB";
+    assertEquals("stock", wrapped, pending(CapacityScheduler.class));
+    assertEquals("Heddle", wrapped, pending(HeddleScheduler.class));
+  }
+
   /** A queue that goes takes all of its records along: its own, by partition, by user. */
   @Test
   public void recordsGoWithTheirQueue() throws Exception {

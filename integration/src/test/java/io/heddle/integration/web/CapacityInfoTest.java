@@ -30,6 +30,8 @@ public class CapacityInfoTest {
   private static final String APPS = "/ws/v1/cluster/apps";
   private static final String JSON = "application/json";
   private static final String XML = "application/xml";
+  private static final String DRAINING = "DRAINING";
+  private static final String ZEBRA_STATE = "yarn.scheduler.capacity.root.zebra.state";
   private static final String PREFIX = "yarn.scheduler.capacity.";
 
   /**
@@ -64,22 +66,28 @@ public class CapacityInfoTest {
       "root.people.maximum-capacity=[memory=6144,vcores=6]", "root.people.queues=ana",
       "root.people.ana.capacity=[memory=3072,vcores=3]"};
 
-  /** What one scheduler says: documents by name. */
-  private static Map<String, List<String>> ask(String scheduler, String[] file, String user)
+  private static YarnConfiguration configuration(String scheduler, String[] file, Path folder)
       throws Exception {
-    Path folder = Files.createTempDirectory("capacity");
     YarnConfiguration conf = MiniManager.configuration(scheduler, folder);
     conf.set("heddle.queues.from", "capacity");
     for (String property : file) {
       int equals = property.indexOf('=');
       conf.set(PREFIX + property.substring(0, equals), property.substring(equals + 1));
     }
+    return conf;
+  }
+
+  /** What one scheduler says: documents by name. */
+  private static Map<String, List<String>> ask(String scheduler, String[] file, String user)
+      throws Exception {
+    Path folder = Files.createTempDirectory("capacity");
+    YarnConfiguration conf = configuration(scheduler, file, folder);
     Map<String, List<String>> said = new HashMap<>();
     try (MiniManager manager = MiniManager.start(conf, folder)) {
       Await.until("the node counts", Await.SECONDS, () -> manager.get(INFO).body.contains(
           "\"resourcesUsed\"") && manager.get(INFO).body.contains("\"memory\":8192,\"vCores\":8"));
       if (user != null) {
-        said.put("reports", run(manager, user));
+        said.put("reports", run(manager, user, "root.people.ana"));
       }
       said.put(JSON, Lines.ofJson(manager.get(INFO, JSON).body));
       said.put(XML, Lines.ofXml(manager.get(INFO, XML).body));
@@ -108,7 +116,8 @@ public class CapacityInfoTest {
   }
 
   /** Runs an ApplicationMaster and has a second one wait; returns what the first one uses. */
-  private static List<String> run(MiniManager manager, String user) throws Exception {
+  private static List<String> run(MiniManager manager, String user, String queue)
+      throws Exception {
     List<String> ids = new ArrayList<>();
     for (int i = 0; i < 2; i++) {
       Reply fresh =
@@ -116,7 +125,7 @@ public class CapacityInfoTest {
       ids.add(new ObjectMapper().readTree(fresh.body).path("application-id").asText());
       Reply submitted = manager.send("POST", APPS + "?user.name=" + user, JSON,
           "{\"application-id\": \"" + ids.get(i) + "\", \"application-name\": \"waits\","
-              + "\"queue\": \"root.people.ana\", \"am-container-spec\": {},"
+              + "\"queue\": \"" + queue + "\", \"am-container-spec\": {},"
               + "\"resource\": {\"memory\": 1024, \"vCores\": 1}}");
       assertEquals(submitted.toString(), 202, submitted.status);
       String id = ids.get(i);
@@ -170,5 +179,40 @@ public class CapacityInfoTest {
   @Test
   public void useAndUsersAreAnsweredAsByTheStockScheduler() throws Exception {
     compare(PERCENT, "alice", KNOWN);
+  }
+
+  /** Every place in which one scheduler shows that a queue drains. */
+  private static List<String> draining(String scheduler) throws Exception {
+    Path folder = Files.createTempDirectory("capacity");
+    YarnConfiguration conf = configuration(scheduler, PERCENT, folder);
+    conf.set(ZEBRA_STATE, "RUNNING");
+    List<String> said = new ArrayList<>();
+    try (MiniManager manager = MiniManager.start(conf, folder)) {
+      run(manager, "alice", "root.zebra");
+      YarnConfiguration stopped = new YarnConfiguration(conf);
+      stopped.set(ZEBRA_STATE, "STOPPED");
+      manager.manager.getResourceScheduler().reinitialize(
+          stopped, manager.manager.getRMContext());
+      Await.until("it drains", Await.SECONDS,
+          () -> manager.get(INFO, JSON).body.contains(DRAINING));
+      said.addAll(Lines.ofJson(manager.get(INFO, JSON).body));
+      said.addAll(Lines.ofXml(manager.get(INFO, XML).body));
+      said.addAll(describe(manager.manager, "zebra"));
+      said.removeIf(line -> !line.contains(DRAINING));
+      // After a refresh stock lists queues in another order.
+      said.replaceAll(line -> line.replaceAll("\\[\\d+]", ""));
+      if (manager.get("/cluster/scheduler").body.contains(DRAINING)) {
+        said.add("the page");
+      }
+    }
+    return said;
+  }
+
+  /** Till its applications have ended; {@code yarn queue -status} shows the report of the queue. */
+  @Test
+  public void aStoppedQueueWithApplicationsDrainsAsInTheStockScheduler() throws Exception {
+    List<String> stock = draining(CapacityScheduler.class.getName());
+    assertEquals("JSON, XML, report and page: " + stock, 4, stock.size());
+    assertEquals(stock, draining(MiniCluster.HEDDLE));
   }
 }

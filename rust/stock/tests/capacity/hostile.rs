@@ -106,7 +106,7 @@ fn numbers_out_of_range_are_refused() {
                 ),
                 (name, number),
             ]);
-            assert!(fault.line >= 1, "{name} {number}: {fault}");
+            assert_eq!(fault.line, 3, "{name} {number}: {fault}");
         }
     }
     for &name in WHOLES {
@@ -118,6 +118,23 @@ fn numbers_out_of_range_are_refused() {
             ]);
             assert_eq!(fault.line, 3, "{name} {number}");
         }
+    }
+}
+
+/// Stock does not start with the first, and a queue with the second takes no ask.
+#[test]
+fn limits_that_let_nothing_in_are_refused() {
+    for (name, number) in [
+        ("maximum-applications", "-1"),
+        ("root.a.maximum-allocation-vcores", "0"),
+    ] {
+        let fault = fault(&[
+            ("root.queues", "a"),
+            ("root.a.capacity", "100"),
+            (name, number),
+        ]);
+        assert_eq!(fault.line, 3, "{fault}");
+        assert!(fault.to_string().contains(name), "{fault}");
     }
 }
 

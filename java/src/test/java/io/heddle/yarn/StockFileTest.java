@@ -4,6 +4,7 @@ import static io.heddle.yarn.TestCluster.GB;
 import static io.heddle.yarn.TestCluster.any;
 import static io.heddle.yarn.TestCluster.ask;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
@@ -11,6 +12,7 @@ import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeys;
@@ -24,8 +26,15 @@ import org.apache.hadoop.yarn.exceptions.InvalidResourceRequestException;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmissionData;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
+import org.apache.log4j.Level;
+import org.apache.log4j.Logger;
 import org.junit.After;
 import org.junit.Rule;
 import org.junit.Test;
@@ -310,6 +319,74 @@ public class StockFileTest {
       assertEquals(90, scheduler.getMaximumApplicationLifetime("root.a"));
       assertEquals(100, scheduler.checkAndGetApplicationLifetime("root.b", 100));
       assertEquals(-1, scheduler.getMaximumApplicationLifetime("root.b"));
+    }
+  }
+
+  // ---- Queues in which nothing fits.
+
+  private static void refusesSubmission(TestCluster cluster, String queue) {
+    try {
+      cluster.submit("alice", queue);
+      fail(queue);
+    } catch (Exception e) {
+      assertTrue(String.valueOf(e.getCause()),
+          String.valueOf(e.getCause()).contains("max_share is 0"));
+    }
+  }
+
+  /** {@code FairScheduler.addApplication}: the ApplicationMaster never fits. */
+  @Test
+  public void aFairQueueWithAMaximumOf0TakesNoSubmission() throws Exception {
+    String queues = "";
+    for (String most : new String[] {"0 mb, 0 vcores", "0 mb, 8 vcores", "8192 mb, 0 vcores"}) {
+      queues += "<queue name='q" + most.replaceAll("[^0-9]", "") + "'><maxResources>" + most
+          + "</maxResources></queue>";
+    }
+    try (TestCluster cluster = new TestCluster(fair(queues + "<queue name='open'/>"))) {
+      cluster.node("a1", 8 * GB);
+      for (String queue : new String[] {"root.q00", "root.q08", "root.q81920"}) {
+        refusesSubmission(cluster, queue);
+      }
+      assertEquals("root.open", cluster.submit("alice", "root.open").getQueue());
+    }
+  }
+
+  private static Configuration withoutVcores(Class<?> scheduler) throws Exception {
+    Configuration conf = capacity();
+    conf.set(YarnConfiguration.RM_SCHEDULER, scheduler.getName());
+    String prefix = "yarn.scheduler.capacity.";
+    conf.setBoolean(prefix + "schedule-asynchronously.enable", false);
+    conf.set(prefix + "resource-calculator", DominantResourceCalculator.class.getName());
+    conf.set(prefix + "root.a.capacity", "[memory=4096]");
+    conf.set(prefix + "root.a.maximum-capacity", "[memory=8192]");
+    conf.set(prefix + "root.b.capacity", "[memory=4096,vcores=4]");
+    return conf;
+  }
+
+  /** docs/stock-differences.md: stock takes the application, which then never runs. */
+  @Test
+  public void aCapacityQueueWithAMaximumWithoutVcoresTakesNoSubmission() throws Exception {
+    MockRM stock = new MockRM(withoutVcores(CapacityScheduler.class));
+    Logger.getRootLogger().setLevel(Level.WARN);
+    stock.start();
+    try {
+      MockNM node = stock.registerNode("a1:1234", 8 * GB, 8);
+      RMApp app = MockRMAppSubmitter.submit(stock, MockRMAppSubmissionData.Builder
+          .createWithMemory(GB, stock).withAppName("test").withUser("alice").withQueue("root.a")
+          .withUnmanagedAM(false).withAcls(new HashMap<>()).build());
+      for (int i = 0; i < 5; i++) {
+        node.nodeHeartbeat(true);
+        stock.drainEvents();
+      }
+      assertEquals(RMAppState.ACCEPTED, app.getState());
+      assertNull("it waits for ever", app.getCurrentAppAttempt().getMasterContainer());
+    } finally {
+      stock.stop();
+    }
+    try (TestCluster cluster = new TestCluster(withoutVcores(HeddleScheduler.class))) {
+      cluster.node("a1", 8 * GB, 8);
+      refusesSubmission(cluster, "root.a");
+      assertEquals("root.b", cluster.submit("alice", "root.b").getQueue());
     }
   }
 }

@@ -13,8 +13,11 @@ import java.util.TreeSet;
 
 /** The answers of one scheduler, and its state at every look. */
 final class Picture {
-  /** Refusal of a submission or an ask; the words after the colon are not compared. */
+  /** Refusal of a submission or an ask; of the words after it, only {@link #PERMISSION} counts. */
   static final String REFUSED = "refused";
+
+  /** Who has no right must be told that, and nothing else. */
+  private static final String PERMISSION = "permission";
 
   /** Answers to submissions, asks and questions, by what was asked. */
   final Map<String, String> answers = new LinkedHashMap<>();
@@ -176,7 +179,8 @@ final class Picture {
   }
 
   private static String bare(String answer) {
-    return answer.startsWith(REFUSED) ? REFUSED : answer;
+    return !answer.startsWith(REFUSED) ? answer
+        : answer.contains(PERMISSION) ? REFUSED + " for want of " + PERMISSION : REFUSED;
   }
 
   private static void amounts(String where, Map<String, Amount> here, Map<String, Amount> there,

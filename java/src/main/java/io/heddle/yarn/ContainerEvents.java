@@ -2,6 +2,7 @@ package io.heddle.yarn;
 
 import io.heddle.yarn.compat.LinkCheck;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.yarn.api.records.ContainerId;
@@ -13,6 +14,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
@@ -127,6 +129,10 @@ final class ContainerEvents {
       return;
     }
     HeddleNode node = books.nodeOf(container);
+    if (node != null && event == RMContainerEventType.FINISHED) {
+      scheduler.offers.launchFailed(
+          node, status.getExitStatus(), attempt.job().id(), EngineClock.nowMs());
+    }
     String partition = node != null ? node.getPartition() : container.getNodeLabelExpression();
     try {
       attempt.containerCompleted(container, status, event, partition == null ? "" : partition);
@@ -134,6 +140,25 @@ final class ContainerEvents {
       // After a node's own report YARN releases it there.
       if (node != null && event != RMContainerEventType.FINISHED) {
         node.releaseContainer(id, false);
+      }
+    }
+  }
+
+  /**
+   * Takes back what is granted on a node whose report is late, as far as no AM has fetched it. YARN
+   * asks for it again. An AM's own container is on its way to the node already.
+   */
+  void withdraw(HeddleNode node) {
+    for (RMContainer container : node.getCopiedListOfRunningContainers()) {
+      HeddleAppAttempt attempt =
+          scheduler.getCurrentAttemptForContainer(container.getContainerId());
+      if (container.getState() == RMContainerState.ALLOCATED && attempt != null
+          && !attempt.isWaitingForAMContainer()
+          && container.getExecutionType() == ExecutionType.GUARANTEED) {
+        scheduler.completedContainer(container,
+            SchedulerUtils.createAbnormalContainerStatus(
+                container.getContainerId(), SchedulerUtils.LOST_CONTAINER),
+            RMContainerEventType.KILL);
       }
     }
   }

@@ -48,6 +48,10 @@ final class HeddleNode extends SchedulerNode {
   // Whether the engine was told that its last report is late.
   private boolean silent;
 
+  // The application whose launch failed here last, by its number, and when; -1 for none.
+  private int failedJob = -1;
+  private long failedMs;
+
   private volatile Address address;
 
   /** An address, and when it was looked up. */
@@ -160,6 +164,16 @@ final class HeddleNode extends SchedulerNode {
 
   long reportIntervalMs() {
     return reportIntervalMs;
+  }
+
+  /**
+   * Notes that a launch failed; returns whether that of another job has, within this time.
+   */
+  boolean failedOthers(int job, long nowMs, long withinMs) {
+    boolean others = failedJob >= 0 && failedJob != job && nowMs - failedMs < withinMs;
+    failedJob = job;
+    failedMs = nowMs;
+    return others;
   }
 
   boolean isSilent() {

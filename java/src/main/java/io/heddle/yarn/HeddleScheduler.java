@@ -99,7 +99,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private final DirtyAttempts dirty = new DirtyAttempts();
   private NodeEvents nodeEvents;
   private ApplicationEvents applicationEvents;
-  private ContainerEvents containerEvents;
+  ContainerEvents containerEvents;
   private ContainerCommit commit;
   private PlacedCommit placed;
   DecisionApplier applier;

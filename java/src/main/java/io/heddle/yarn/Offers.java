@@ -4,14 +4,18 @@ import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.ResourceCodec;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.PendingAsk;
@@ -25,6 +29,17 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  */
 final class Offers {
   static final String PROPERTY = "heddle.immediate-grants.enable";
+
+  /** Hadoop 3.3 has no constants for these: the interval may depend on a node's load. */
+  private static final String SCALED_PROPERTY =
+      "yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable";
+  private static final String LONGEST_PROPERTY =
+      "yarn.resourcemanager.nodemanagers.heartbeat-interval-max-ms";
+
+  /** For this long a node on which launches fail is offered nothing: its reports serve asks. */
+  static final int FAILING_MS = 30_000;
+  /** Of more such nodes at once, the cause is not theirs. */
+  private static final int FAILING_MAX = 256;
 
   /** The longest wait of an AM's thread, which is its own and may wait for an event to end. */
   private static final int LOCK_WAIT_MS = 50;
@@ -61,7 +76,10 @@ final class Offers {
   // Nodes that reported other room than the engine knows while no job waited; guarded by the
   // scheduler's write lock.
   private final Set<HeddleNode> untold = new LinkedHashSet<>();
-  private final ReportClock reports = new ReportClock();
+  private final ReportClock reports;
+  // Nodes that are offered nothing until these times, because launches failed there; guarded by the
+  // scheduler's write lock.
+  private final Map<HeddleNode, Long> failing = new LinkedHashMap<>();
 
   Offers(Configuration configuration, Lock writeLock, Engine engine, EngineBooks books,
       DirtyAttempts dirty, ResourceCodec resources, ContainerCommit commit, RMContext rmContext,
@@ -75,6 +93,15 @@ final class Offers {
     this.commit = commit;
     this.rmContext = rmContext;
     this.scheduler = scheduler;
+    this.reports = new ReportClock(longestInterval(configuration));
+  }
+
+  /** Returns the longest interval between reports that the ResourceManager tells a new node. */
+  private static long longestInterval(Configuration conf) {
+    long intervalMs = conf.getLong(YarnConfiguration.RM_NM_HEARTBEAT_INTERVAL_MS,
+        YarnConfiguration.DEFAULT_RM_NM_HEARTBEAT_INTERVAL_MS);
+    return conf.getBoolean(SCALED_PROPERTY, false)
+        ? Math.max(intervalMs, conf.getLong(LONGEST_PROPERTY, intervalMs)) : intervalMs;
   }
 
   /**
@@ -130,6 +157,19 @@ final class Offers {
   }
 
   /**
+   * Notes that a container could not start on a node. Its disks are bad at once; anything else may
+   * be the application's fault, until a second application has it there, too.
+   */
+  void launchFailed(HeddleNode node, int exitStatus, int job, long nowMs) {
+    if (on && (exitStatus == ContainerExitStatus.DISKS_FAILED
+        || exitStatus == ContainerExitStatus.INVALID
+            && node.failedOthers(job, nowMs, FAILING_MS))
+        && failing.size() < FAILING_MAX) {
+      failing.put(node, nowMs + FAILING_MS);
+    }
+  }
+
+  /**
    * Offers an attempt what it has just asked for, and returns what it was granted so far; nothing
    * if it is stopped.
    *
@@ -163,11 +203,12 @@ final class Offers {
       }
       tried(nowMs);
       scheduler.availableStale = true;
-      tellSilent();
+      tellSilent(nowMs);
       for (int round = 0; round < ROUNDS_MAX; round++) {
         long refused = commit.refusedNodes();
         dirty.writeTo(engine.out());
         tellRooms();
+        tellFailing(nowMs);
         engine.out().offer(attempt.job().id());
         // Retries on other nodes after a refused one.
         if (!engine.step() || !engine.more() && commit.refusedNodes() == refused) {
@@ -209,13 +250,33 @@ final class Offers {
     }
   }
 
-  private void tellSilent() {
-    for (HeddleNode node : reports.late(EngineClock.nowMs())) {
-      // As in tellRooms: its number may be another's.
-      if (books.node(node.getNodeID()) == node) {
+  /** Tells the engine where nothing may be offered, and takes back what waits there. */
+  void tellSilent(long nowMs) {
+    for (HeddleNode node : reports.late(nowMs)) {
+      if (isKnown(node)) {
+        books.nodeSilent(node);
+        scheduler.containerEvents.withdraw(node);
+      }
+    }
+  }
+
+  /** After the rooms: what the engine hears of a node's room lifts its silence. */
+  private void tellFailing(long nowMs) {
+    for (Iterator<Map.Entry<HeddleNode, Long>> nodes = failing.entrySet().iterator();
+        nodes.hasNext(); ) {
+      Map.Entry<HeddleNode, Long> entry = nodes.next();
+      HeddleNode node = entry.getKey();
+      if (nowMs >= entry.getValue() || !isKnown(node)) {
+        nodes.remove();
+      } else if (!node.isSilent()) {
         books.nodeSilent(node);
       }
     }
+  }
+
+  /** Returns whether a node is still there: it may have left, and its number be another's. */
+  private boolean isKnown(HeddleNode node) {
+    return books.node(node.getNodeID()) == node;
   }
 
   private void tellRooms() {
@@ -223,8 +284,7 @@ final class Offers {
     for (int told = 0; told < ROOMS_MAX && nodes.hasNext(); told++) {
       HeddleNode node = nodes.next();
       nodes.remove();
-      // It may have left, and another node may have its number.
-      if (books.node(node.getNodeID()) == node) {
+      if (isKnown(node)) {
         books.tellRoom(node);
       }
     }

@@ -20,8 +20,20 @@ final class ReportClock {
   /** Largest number of nodes that are looked at at once. */
   private static final int LOOKED_AT_MAX = 256;
 
+  // When the second report of a node is due after the first.
+  private final long configuredMs;
   // Nodes that are not known to be silent, in order of their last report.
   private final Set<HeddleNode> reporting = new LinkedHashSet<>();
+
+  /**
+   * Knows no node.
+   *
+   * @param configuredMs the interval that the ResourceManager tells nodes: one that reported once
+   *     has none of its own yet
+   */
+  ReportClock(long configuredMs) {
+    this.configuredMs = configuredMs;
+  }
 
   /** Notes a report. */
   void reported(HeddleNode node, long nowMs) {
@@ -40,10 +52,8 @@ final class ReportClock {
       if (silentMs < LATE_MS) {
         break;
       }
-      if (node.reportIntervalMs() == 0) {
-        // It is not known when its second report is due, and it may have left.
-        nodes.remove();
-      } else if (silentMs >= INTERVALS * node.reportIntervalMs()) {
+      long ownMs = node.reportIntervalMs();
+      if (silentMs >= INTERVALS * (ownMs == 0 ? configuredMs : ownMs)) {
         nodes.remove();
         late.add(node);
       }

@@ -10,6 +10,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.engine.EngineClock;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -20,7 +21,9 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
@@ -359,6 +362,97 @@ public class OffersTest {
       List<Container> got = at(am, any(2, GB, 1));
       assertEquals("it is the least used", second.getNodeId(), got.get(0).getNodeId());
       cluster.assertBooksEqual();
+    }
+  }
+
+  /** Its AM would start tasks there, and YARN waits for ten minutes for each. */
+  @Test
+  public void whatNobodyHasFetchedOnANodeThatFellSilentIsTakenBack() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM am = run(cluster, first);
+      Offers offers = cluster.scheduler.offers;
+      // Five seconds' worth: the machine may be busy.
+      for (int ask = 0; ask < 50 * Offers.BURST; ask++) {
+        offers.tried(EngineClock.nowMs());
+      }
+      assertEquals("too many asks", 0, at(am, any(1, GB, 2)).size());
+      cluster.heartbeat(second);
+      assertEquals("granted, and not fetched", 6 * GB, cluster.freeMb(second));
+      HeddleNode silent = cluster.scheduler.inspection().books().node(second.getNodeId());
+      long nowMs = EngineClock.nowMs();
+      offers.reported(silent, nowMs - 7_000);
+      offers.reported(silent, nowMs - 6_000);
+      while (!offers.admits(EngineClock.nowMs())) {
+        Thread.sleep(10);
+      }
+      run(cluster, first);
+      assertEquals(8 * GB, cluster.freeMb(second));
+      cluster.assertBooksEqual();
+      List<Container> got = new ArrayList<>(fetch(am));
+      cluster.heartbeat(first);
+      got.addAll(fetch(am));
+      assertAllOn(first, got);
+    }
+  }
+
+  /** Lets a container end on a node that could not start it. */
+  private static void fails(TestCluster cluster, MockNM node, Container container, int exitStatus)
+      throws Exception {
+    ContainerStatus status = ContainerStatus.newInstance(
+        container.getId(), ContainerState.COMPLETE, "no disk", exitStatus);
+    node.nodeHeartbeat(Collections.singletonMap(
+        container.getId().getApplicationAttemptId().getApplicationId(),
+        Collections.singletonList(status)), true);
+    cluster.rm.drainEvents();
+  }
+
+  /** Runs a container on a node, which fails there. */
+  private static void runAndFail(TestCluster cluster, MockAM am, MockNM node, int exitStatus)
+      throws Exception {
+    List<Container> got = at(am, any(1, GB, 1));
+    assertEquals("it is the least used", node.getNodeId(), got.get(0).getNodeId());
+    cluster.running(node, got);
+    fails(cluster, node, got.get(0), exitStatus);
+  }
+
+  /** An empty node is the least used one, and each container that fails there makes it so again. */
+  @Test
+  public void aNodeOnWhichLaunchesFailIsNotOfferedForAWhile() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM alice = run(cluster, first);
+      runAndFail(cluster, alice, second, ContainerExitStatus.INVALID);
+      runAndFail(cluster, alice, second, ContainerExitStatus.INVALID);
+      runAndFail(cluster, alice, second, ContainerExitStatus.DISKS_FAILED);
+      assertAllOn(first, at(alice, any(2, GB, 2)));
+      second.nodeHeartbeat(true);
+      cluster.rm.drainEvents();
+      assertEquals("its reports do not change that", first.getNodeId(),
+          at(alice, any(3, GB, 1)).get(0).getNodeId());
+      assertEquals(0, at(alice, any(4, 5 * GB, 1)).size());
+      cluster.heartbeat(second);
+      assertEquals("but they serve", 3 * GB, cluster.freeMb(second));
+      cluster.assertBooksEqual();
+    }
+  }
+
+  @Test
+  public void launchesOfTwoApplicationsThatFailAreTheNodesFault() throws Exception {
+    try (TestCluster cluster = new TestCluster(offering())) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM alice = run(cluster, first);
+      HeddleNode node = cluster.scheduler.inspection().books().node(second.getNodeId());
+      Offers offers = cluster.scheduler.offers;
+      long longAgoMs = EngineClock.nowMs() - Offers.FAILING_MS;
+      offers.launchFailed(node, ContainerExitStatus.DISKS_FAILED, 1, longAgoMs);
+      offers.launchFailed(node, ContainerExitStatus.INVALID, 2, longAgoMs);
+      runAndFail(cluster, alice, second, ContainerExitStatus.INVALID);
+      offers.launchFailed(node, ContainerExitStatus.INVALID, 2, EngineClock.nowMs());
+      assertAllOn(first, at(alice, any(2, GB, 2)));
     }
   }
 

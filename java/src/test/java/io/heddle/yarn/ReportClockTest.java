@@ -9,7 +9,7 @@ import org.junit.Test;
 
 /** Tests which nodes count as silent. */
 public class ReportClockTest {
-  private final ReportClock clock = new ReportClock();
+  private final ReportClock clock = new ReportClock(2_000);
 
   private static HeddleNode node() {
     return new HeddleNode(MockNodes.newNodeInfo(0, Resources.createResource(1024)), false,
@@ -42,9 +42,12 @@ public class ReportClockTest {
     assertEquals(Collections.singletonList(quick), clock.late(lastMs + 80_000));
   }
 
+  /** It may have left before its second report. */
   @Test
-  public void nothingIsExpectedOfANodeThatReportedOnce() {
-    reports(node(), 1, 1_000);
-    assertEquals(Collections.emptyList(), clock.late(600_000));
+  public void aNodeThatReportedOnceIsLateByTheConfiguredInterval() {
+    HeddleNode node = node();
+    long lastMs = reports(node, 1, 1_000);
+    assertEquals(Collections.emptyList(), clock.late(lastMs + 5_999));
+    assertEquals(Collections.singletonList(node), clock.late(lastMs + 6_000));
   }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use heddle_economy::http::Answer;
 use heddle_economy::record::BooksStatus;
-use heddle_economy::{Engine, Outbox, SavedState, Service};
+use heddle_economy::{Engine, Outbox, SavedState, Service, Wanted};
 use heddle_host::Reply;
 use log::LevelFilter;
 use parking_lot::Mutex;
@@ -101,7 +101,7 @@ pub fn pump(handle: u64, engine: EngineHandle, now_ms: i64) -> Result<String, Br
 /// Answers a request over HTTP; see [`Service::serve`]. Returns a line of JSON (`status`,
 /// `content_type`, `headers`: pairs), then the body. The line has the log lines, including the
 /// audit's, as `log`. Write them before sending the answer: the process may be killed in between.
-/// If only `nodes_wanted` is in it, the head must be sent again with `nodes`.
+/// If only `names_wanted` or `nodes_wanted` is in it, the head must be sent again with these.
 ///
 /// # Errors
 /// `BadHandle`, and `BadRequest` if `head` is malformed.
@@ -115,8 +115,9 @@ pub fn serve(
     let held = find(handle)?;
     let (answer, lines) = held.with_lines(|service| service.serve(&engine, head, body, now_ms));
     Ok(match answer.map_err(BridgeError::BadRequest)? {
-        Some(answer) => written(answer, &lines),
-        None => b"{\"nodes_wanted\":true}\n".to_vec(),
+        Ok(answer) => written(answer, &lines),
+        Err(Wanted::Names) => b"{\"names_wanted\":true}\n".to_vec(),
+        Err(Wanted::Nodes) => b"{\"nodes_wanted\":true}\n".to_vec(),
     })
 }
 

@@ -123,7 +123,7 @@ pub use books::{
     WhileDown,
 };
 pub use hints::{hint_variable, hints};
-pub use service::Service;
+pub use service::{Service, Wanted};
 
 use serde_json::Value;
 

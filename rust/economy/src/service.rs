@@ -65,6 +65,9 @@ struct Head {
     config_file: Option<String>,
     #[serde(default)]
     below: Value,
+    /// Whether the host has yet to look up `jobs`, `viewed` and `nodes`.
+    #[serde(default)]
+    names_later: bool,
     #[serde(default)]
     jobs: Vec<JobName>,
     #[serde(default)]
@@ -74,6 +77,15 @@ struct Head {
     nodes: Option<Vec<NodeName>>,
     #[serde(default)]
     nodes_mark: Option<String>,
+}
+
+/// What a host must send with a request, which has done nothing yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The names that it has left for later: the sender is somebody.
+    Names,
+    /// The names of nodes: they are not known by their mark.
+    Nodes,
 }
 
 /// The names of nodes that a host told last, with its mark of them: a large cluster has a megabyte
@@ -190,9 +202,10 @@ impl Service {
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
     /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, the lists `jobs` and
     /// `nodes`, whose members are described at [`JobName`] and [`NodeName`], and `viewed`, the
-    /// numbers of the jobs that YARN lets `user` view. Instead of `nodes`
-    /// the host may send `nodes_mark`, a text that differs whenever they do. The answer is `None`
-    /// if they are not known by it: the host repeats the request with both.
+    /// numbers of the jobs that YARN lets `user` view. Instead of these three the host may send
+    /// `names_later`: it need not look them up for senders who are nobody. Instead of `nodes` it may
+    /// send `nodes_mark`, a text that differs whenever they do. If it must send more, the inner
+    /// result says what, and the host repeats the request with that.
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.
@@ -202,11 +215,12 @@ impl Service {
         head: &str,
         body: &[u8],
         now_ms: i64,
-    ) -> Result<Option<Answer>, String> {
+    ) -> Result<Result<Answer, Wanted>, String> {
         let head: Head =
             serde_json::from_str(head).map_err(|error| format!("head of a request: {error}"))?;
-        let Some(nodes) = self.nodes.lock().take(head.nodes_mark, head.nodes) else {
-            return Ok(None);
+        let nodes_mark = head.nodes_mark.filter(|_| !head.names_later);
+        let Some(nodes) = self.nodes.lock().take(nodes_mark, head.nodes) else {
+            return Ok(Err(Wanted::Nodes));
         };
         let request = Request {
             method: &head.method,
@@ -227,6 +241,10 @@ impl Service {
             now_ms: time(now_ms),
             steady_ms: time(engine.now_ms()),
         };
+        // No route that names jobs takes a body.
+        if head.names_later && body.is_empty() && self.api.knows(&request) {
+            return Ok(Err(Wanted::Names));
+        }
         let asked = RequestContext {
             service: self,
             engine,
@@ -243,7 +261,7 @@ impl Service {
         if !asked.stored.get() {
             answer.headers.push(("Heddle-Stored", "later".to_string()));
         }
-        Ok(Some(answer))
+        Ok(Ok(answer))
     }
 
     /// Accepts or refuses a job, and says what it may spend. `submitted` is JSON: `user`, `queue`

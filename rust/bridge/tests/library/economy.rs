@@ -66,7 +66,16 @@ fn names_of_nodes_are_wanted_once() {
     let mut manager = Manager::active(&config, 0);
     manager.run(1_000);
     let mut head = json!({"method": "GET", "path": "/heddle/v1/nodes", "host": "h",
-        "user": "root", "nodes_mark": "7"});
+        "user": "root", "names_later": true});
+    let names = (json!({"names_wanted": true}), String::new());
+    assert_eq!(manager.answered(&head), names);
+    let mut nobody = head.clone();
+    nobody["user"] = json!(null);
+    assert_eq!(manager.answered(&nobody).0["status"], 401);
+    head.as_object_mut()
+        .expect("an object")
+        .remove("names_later");
+    head["nodes_mark"] = json!("7");
     let wanted = (json!({"nodes_wanted": true}), String::new());
     assert_eq!(manager.answered(&head), wanted);
     head["nodes"] = json!([[0, "host-0:1", 0, "/a", ""]]);

@@ -185,6 +185,24 @@ impl Gate {
         self.count(outcome, request.address, now)
     }
 
+    /// Tells whether a request has a right signature of version 2. Uses up nothing and counts no
+    /// failure, for a host that looks things up only for those who may be answered: `identify`
+    /// decides afterwards.
+    pub fn proves(&mut self, request: &Request<'_>, now: Now) -> bool {
+        let now = self.time.read(now);
+        let claim = ours(request.authorization)
+            .and_then(|header| check_form(&request.signed, header).map(|()| header))
+            .and_then(v2::Claim::of_header);
+        claim.is_ok_and(|claim| {
+            let proven = self.proven(&claim.user, |secret| {
+                claim.is_proven(secret, &request.signed)
+            });
+            proven
+                .and_then(|user| self.check_guesses(&claim.user, user, request.address, now))
+                .is_ok()
+        })
+    }
+
     /// Identifies the submitter of a job, and the bounds of its spending; `value` looks up
     /// parameters of its configuration. An unknown address is limited by user alone.
     ///

@@ -99,6 +99,19 @@ impl Api {
         outcome
     }
 
+    /// Tells whether the sender of a request without body is somebody, before a host looks up names
+    /// for them. Uses up no signature.
+    pub(crate) fn knows(&self, request: &Request<'_>) -> bool {
+        let json = Interface::Json;
+        match request.authorization.is_some_and(gate::is_ours) {
+            true => {
+                let signed = signed(json, request);
+                self.gate.lock().proves(&signed, request.now())
+            }
+            false => !request.signed_only && self.web_caller(json, request).is_some(),
+        }
+    }
+
     /// Identifies the sender. Called only when identity matters, because a signature counts once.
     pub(crate) fn identify(
         &self,
@@ -117,18 +130,8 @@ impl Api {
             .lock()
             .admit(header, request.body.len(), address, now);
         let outcome = admitted.and_then(|()| {
-            let signed = gate::Request {
-                interface,
-                signed: Signed {
-                    method: request.method,
-                    path: request.path,
-                    query: request.query,
-                    // Hashed here, while the gate is not locked.
-                    body: Body::of(request.body),
-                },
-                authorization: header,
-                address,
-            };
+            // Hashes the body, while the gate is not locked.
+            let signed = signed(interface, request);
             self.gate.lock().identify(&signed, now)
         });
         match outcome {
@@ -186,6 +189,21 @@ impl Api {
             queues: user.map_or(Vec::new(), |user| user.queues.clone()),
             version: Version::V2,
         })
+    }
+}
+
+/// Returns what a signature of a request is about. Hashes the body.
+fn signed<'a>(interface: Interface, request: &Request<'a>) -> gate::Request<'a> {
+    gate::Request {
+        interface,
+        signed: Signed {
+            method: request.method,
+            path: request.path,
+            query: request.query,
+            body: Body::of(request.body),
+        },
+        authorization: request.authorization,
+        address: request.address,
     }
 }
 

@@ -128,6 +128,70 @@ fn a_published_client_passes_and_its_replay_does_not() {
     assert_eq!(refused.status(), 403);
 }
 
+/// A host asks this before it looks up names, and asks `identify` afterwards.
+#[test]
+fn a_signature_is_proved_without_being_used_up() {
+    let mut gate = gate();
+    let signed = Signed {
+        method: "GET",
+        path: "/heddle/v1/jobs",
+        query: "max=9",
+        body: Body::of(b""),
+    };
+    let header = v2::header(&secret("alice"), "alice", &signed, &validity(1));
+    let right = Request {
+        interface: Interface::Json,
+        signed,
+        authorization: Some(&header),
+        address: address(1),
+    };
+    assert!(gate.proves(&right, at(NOW)));
+    assert!(gate.proves(&right, at(NOW)));
+    assert!(gate.identify(&right, at(NOW)).is_ok());
+    let mut other = right;
+    other.signed.query = "max=8";
+    let mut unsigned = right;
+    unsigned.authorization = None;
+    let guess = v2::header(&secret("weak"), "alice", &signed, &validity(2));
+    let mut guessed = right;
+    guessed.authorization = Some(&guess);
+    for wrong in [other, unsigned, guessed] {
+        assert!(!gate.proves(&wrong, at(NOW)));
+    }
+}
+
+/// A short secret may be guessed: beyond the limit a right signature counts no more than a guess.
+#[test]
+fn no_short_secret_is_proved_beyond_the_limit_of_failures() {
+    let mut gate = gate();
+    let signed = Signed {
+        method: "GET",
+        path: "/heddle/v1/jobs",
+        query: "",
+        body: Body::of(b""),
+    };
+    let header = v2::header(&secret("weak"), "weak", &signed, &validity(1));
+    let right = Request {
+        interface: Interface::Json,
+        signed,
+        authorization: Some(&header),
+        address: address(1),
+    };
+    assert!(gate.proves(&right, at(NOW)));
+    let guess = v2::header(&secret("alice"), "weak", &signed, &validity(2));
+    let mut wrong = right;
+    wrong.authorization = Some(&guess);
+    let mut guesses = 0;
+    while !matches!(
+        why(gate.identify(&wrong, at(NOW))),
+        Refusal::TooManyFailures(_)
+    ) {
+        guesses += 1;
+        assert!(guesses < 10_000, "there is a limit");
+    }
+    assert!(!gate.proves(&right, at(NOW)));
+}
+
 /// The published server also read parameters from the body, which version 1 does not sign.
 #[test]
 fn version_1_covers_no_body_and_no_other_interface() {

@@ -138,11 +138,13 @@ final class JobNames implements ApiHandler.Names {
   }
 
   @Override
+  public boolean concern(String path) {
+    return !SetupJson.ask("names", "path", path).isNull();
+  }
+
+  @Override
   public ArrayNode of(String path) {
     JsonNode about = SetupJson.ask("names", "path", path);
-    if (about.isNull()) {
-      return null;
-    }
     ArrayNode names = JsonNodeFactory.instance.arrayNode();
     String asked = about.path("one").textValue();
     if (asked != null) {

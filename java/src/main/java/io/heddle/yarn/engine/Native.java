@@ -67,11 +67,11 @@ public final class Native {
    * Answers an HTTP request. Not for the scheduling thread: it may wait.
    *
    * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-   *     host; for the configuration also config_file and below; for requests about jobs also jobs,
-   *     nodes_mark, and nodes if they are wanted
+   *     host; for the configuration also config_file and below; for requests about jobs also
+   *     names_later, then jobs and nodes_mark if names are wanted, and nodes if they are
    * @param body null for none
    * @return a line of JSON with status, content_type, headers and log, then the body; or one with
-   *     nodes_wanted
+   *     names_wanted or nodes_wanted
    */
   public static native byte[] serve(
       long service, long engine, long engineMs, long nowMs, String head, byte[] body);

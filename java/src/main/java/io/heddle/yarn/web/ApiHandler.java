@@ -23,6 +23,7 @@ public final class ApiHandler implements WebHandler {
   /** Below it are the routes that change the configuration. */
   private static final String CONFIGURATION = "/heddle/v1/configuration/";
   private static final String PLAN = "/heddle/v1/plan";
+  private static final String NAMES_LATER = "names_later";
   private static final String NODES_MARK = "nodes_mark";
   private static final String AUTHORIZATION = "Authorization";
 
@@ -38,10 +39,11 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, config_file, below, jobs, viewed, nodes, nodes_mark
+     *     host, config_file, below, names_later, jobs, viewed, nodes, nodes_mark
      * @return a line of JSON with status, content_type, headers and log, then the body;
      *     {@code reload} has a change of the configuration that is written and not reloaded yet;
-     *     {@code nodes_wanted} says that nothing was done, because it has no nodes of that mark
+     *     {@code names_wanted} and {@code nodes_wanted} say that nothing was done: the sender is
+     *     somebody, and names were left for later, or it has no nodes of that mark
      * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);
@@ -62,9 +64,12 @@ public final class ApiHandler implements WebHandler {
 
   /** Knows the names of jobs and nodes. */
   public interface Names {
+    /** Returns whether a request is about jobs or nodes. */
+    boolean concern(String path);
+
     /**
      * Returns the names of the jobs that a request may be about: lists of number, application,
-     * user and name; null if it is about neither jobs nor nodes.
+     * user and name.
      */
     ArrayNode of(String path);
 
@@ -155,6 +160,11 @@ public final class ApiHandler implements WebHandler {
     ObjectNode head = head(request, signedOnly);
     if (!request.getRequestURI().startsWith(CONFIGURATION)) {
       byte[] answer = library.serve(head.toString(), body);
+      if (head.has(NAMES_LATER) && Replies.head(answer).has("names_wanted")) {
+        head.remove(NAMES_LATER);
+        addNames(head, request);
+        answer = library.serve(head.toString(), body);
+      }
       if (!head.has(NODES_MARK) || !Replies.head(answer).has("nodes_wanted")) {
         return answer;
       }
@@ -206,16 +216,21 @@ public final class ApiHandler implements WebHandler {
         && (path.startsWith(CONFIGURATION) || path.startsWith(PLAN))) {
       head.set("below", configuration.below());
     }
-    ArrayNode jobs = names.of(request.getRequestURI());
-    if (jobs != null) {
-      head.set("jobs", jobs);
-      ArrayNode viewed = names.viewed(jobs, request);
-      if (viewed != null) {
-        head.set("viewed", viewed);
-      }
-      // An answer about jobs may name any node, so the library gets all nodes, once per mark.
-      head.put(NODES_MARK, names.nodesMark());
+    if (names.concern(path)) {
+      // Nobody makes this list jobs and ask for rights: the library knows who has signed.
+      head.put(NAMES_LATER, true);
     }
     return head;
+  }
+
+  private void addNames(ObjectNode head, HttpServletRequest request) {
+    ArrayNode jobs = names.of(request.getRequestURI());
+    head.set("jobs", jobs);
+    ArrayNode viewed = names.viewed(jobs, request);
+    if (viewed != null) {
+      head.set("viewed", viewed);
+    }
+    // An answer about jobs may name any node, so the library gets all nodes, once per mark.
+    head.put(NODES_MARK, names.nodesMark());
   }
 }

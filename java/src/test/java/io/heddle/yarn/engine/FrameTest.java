@@ -60,6 +60,25 @@ public class FrameTest {
     assertArrayEquals(bytes(large), bytes(small));
   }
 
+  private static int grown(FrameWriter writer, int length) {
+    while (writer.length() <= length) {
+      writer.askRow(1, 2, 3, 4, true);
+    }
+    return writer.buffer().capacity();
+  }
+
+  /** The first frame after a failover has all books in it; the next ones are short. */
+  @Test
+  public void aBufferThatOneLongFrameMadeLargeIsGivenBack() {
+    FrameWriter writer = new FrameWriter(resources, 4096);
+    assertTrue(grown(writer, 5 << 20) > 5 << 20);
+    writer.clear();
+    assertEquals(4096, writer.buffer().capacity());
+    int kept = grown(writer, 1 << 20);
+    writer.clear();
+    assertEquals("frames of this length come again", kept, writer.buffer().capacity());
+  }
+
   @Test
   public void nothingOfAnOlderFrameShinesThrough() {
     FrameWriter writer = new FrameWriter(resources, 4096);

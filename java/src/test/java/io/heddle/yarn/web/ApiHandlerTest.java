@@ -4,7 +4,9 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.ArgumentMatchers.anyString;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 import static org.mockito.Mockito.when;
 
@@ -38,12 +40,17 @@ public class ApiHandlerTest {
   private final List<String> nodes = new ArrayList<>();
   /** Whether the library wants nodes, which it does until there are some. */
   private boolean wanted;
+  /** Whether the sender of a request is somebody. */
+  private boolean known = true;
 
   /** Answers requests and records the calls. */
   private final class Library implements ApiHandler.Library {
     @Override
     public byte[] serve(String head, byte[] sent) {
       done.add("serve");
+      if (known && SetupJson.read(head).has("names_later")) {
+        return "{\"names_wanted\":true}\n".getBytes(StandardCharsets.UTF_8);
+      }
       JsonNode told = SetupJson.read(head).path("nodes");
       nodes.add(told.isMissingNode() ? "-" : told.toString());
       if (wanted && told.isMissingNode()) {
@@ -84,6 +91,7 @@ public class ApiHandlerTest {
   public void nodesAreNamedOnlyWhereTheLibraryWantsThem() throws IOException {
     when(body.read(any(byte[].class), anyInt(), anyInt())).thenReturn(-1);
     when(request.getRequestURI()).thenReturn("/heddle/v1/nodes");
+    when(names.concern("/heddle/v1/nodes")).thenReturn(true);
     when(names.of("/heddle/v1/nodes")).thenReturn(JsonNodeFactory.instance.arrayNode());
     when(names.nodes()).thenReturn(JsonNodeFactory.instance.arrayNode().add("a node"));
     when(names.nodesMark()).thenReturn("7");
@@ -91,6 +99,25 @@ public class ApiHandlerTest {
     handler.handle(request, response);
     handler.handle(request, response);
     assertEquals(Arrays.asList("-", "[\"a node\"]", "-"), nodes);
+  }
+
+  /** Nobody may have the shim list jobs, hash nodes and ask YARN for rights. */
+  @Test
+  public void nothingIsLookedUpForSendersWhoAreNobody() throws IOException {
+    when(body.read(any(byte[].class), anyInt(), anyInt())).thenReturn(-1);
+    when(request.getRequestURI()).thenReturn("/heddle/v1/jobs");
+    when(names.concern("/heddle/v1/jobs")).thenReturn(true);
+    when(names.of("/heddle/v1/jobs")).thenReturn(JsonNodeFactory.instance.arrayNode());
+    known = false;
+    handler.handle(request, response);
+    verify(names, never()).of(anyString());
+    verify(names, never()).nodesMark();
+    verify(names, never()).nodes();
+    verify(names, never()).viewed(any(), any());
+    known = true;
+    handler.handle(request, response);
+    verify(names).of("/heddle/v1/jobs");
+    verify(names).viewed(any(), any());
   }
 
   /** If the process is killed after the answer, the line must exist. */

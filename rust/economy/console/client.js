@@ -105,16 +105,35 @@ export function makeClient() {
       }
     },
     /**
-     * Whether the server leads elsewhere, as a standby ResourceManager leads to the active one. A
-     * page cannot read where to: the browser can go there.
+     * Returns `here` if the server answers, whatever it says, and `elsewhere` if it leads there, as
+     * a standby ResourceManager leads to the active one. A page cannot read where to: the browser
+     * can go there. Else `gone`.
      */
-    async leadsElsewhere() {
+    async place() {
       try {
-        const answer = await fetch(document.baseURI, { redirect: 'manual', cache: 'no-store' });
-        return answer.type === 'opaqueredirect';
+        const answer = await fetch(document.baseURI, {
+          redirect: 'manual', cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS),
+        });
+        return answer.type === 'opaqueredirect' ? 'elsewhere' : 'here';
       } catch {
-        return false;
+        return 'gone';
       }
+    },
+    /** Returns the first of other servers that answers; the page may not read what. */
+    async another(addresses) {
+      for (const address of addresses) {
+        if (new URL(address).origin === location.origin) continue;
+        try {
+          await fetch(new URL('heddle/v1/health', address), {
+            mode: 'no-cors', credentials: 'omit', cache: 'no-store',
+            signal: AbortSignal.timeout(PATIENCE_MS),
+          });
+          return address;
+        } catch {
+          // It is gone, too, or leads to one that is.
+        }
+      }
+      return null;
     },
     /** Checks name and secret with a request, and keeps them if the server accepts them. */
     async signIn(user, secret) {

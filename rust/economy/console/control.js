@@ -83,6 +83,7 @@ export function makeControl(client, signedIn, changed, failed) {
     // During a change the server keeps questions about the file waiting, and the page with them.
     if (!applying && (!mine.file || Date.now() - readMs > FILE_MS)) {
       mine.file = await perhaps('configuration/file');
+      mine.warnings = mine.health.warnings ? (await perhaps('configuration'))?.warnings : null;
       readMs = Date.now();
     }
   }

@@ -17,6 +17,8 @@ const POLL_MS = 2_000;
 /** The history shown, in ms, and the largest number of intervals kept. */
 const SPAN_MS = 3_600_000;
 const INTERVALS_MAX = 2_000;
+/** More warnings would fill the screen; the log has all. */
+const WARNINGS_SHOWN = 3;
 
 const client = makeClient();
 const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
@@ -30,6 +32,8 @@ let seen = {};
 let seenBy = null;
 /** Ended intervals in order, each {at, price, rows: Map of queue to slots}. */
 let intervals = [];
+/** The web servers of all ResourceManagers, as the last answer about the health had them. */
+let managers = [];
 let timer = null;
 let polling = false;
 let again = false;
@@ -114,13 +118,14 @@ function forgetOthers() {
 
 async function round(mine) {
   mine.health = await client.health();
+  managers = mine.health.managers ?? [];
   mine.queues = await client.get('queues');
   await jobs.poll(mine);
   await usage.poll();
   await nodes.poll(mine);
   mine.shares = await client.get('shares');
   if (mine.queues.admin === true) await control.poll(mine);
-  else [mine.shadow, mine.file] = [null, null];
+  else [mine.shadow, mine.file, mine.warnings] = [null, null, null];
   // Only a policy with accounts has a price.
   if (!hasAccounts(mine)) {
     mine.price = null;
@@ -151,6 +156,16 @@ async function history(mine) {
     .filter((each) => each.at >= nowMs - SPAN_MS).slice(-INTERVALS_MAX);
 }
 
+/** Goes to the active ResourceManager when the page's own is a standby by now, or gone. */
+async function follow() {
+  const place = await client.place();
+  // A redirected request fails: the page itself follows the redirect.
+  if (place === 'elsewhere') location.reload();
+  if (place !== 'gone') return;
+  const other = await client.another(managers);
+  if (other) location.replace(new URL('heddle/', other));
+}
+
 async function poll() {
   clearTimeout(timer);
   if (polling) {
@@ -171,8 +186,7 @@ async function poll() {
       // The user is unknown now, for example because the web server's login expired.
       if (problem.status === 401 && !client.user()) seen = {};
       showProblem(problem);
-      // A redirected request fails: follow the redirect with the page itself.
-      if (problem.status === 0 && await client.leadsElsewhere()) location.reload();
+      if (problem.status === 0) await follow();
     }
   }
   polling = false;
@@ -277,6 +291,7 @@ function healthFacts(price) {
   const facts = [['Engine', health.engine ? 'runs' : 'does not answer', !health.engine]];
   const faults = clusterFaults(seen);
   if (faults.length) facts.push(['Needs attention', faults.join('; '), true]);
+  if (health.warnings) facts.push(['Configuration', warned(health.warnings, seen), true]);
   facts.push(['Journal', health.journal, health.journal === 'stopped']);
   if (health.shadow !== 'off') facts.push(['Shadow', health.shadow]);
   // Without accounts, the store keeps what policies have learnt; then only its loss matters.
@@ -285,6 +300,16 @@ function healthFacts(price) {
   }
   if (!health.users) facts.push(['Users', 'the ACL file cannot be used', true]);
   return facts;
+}
+
+/** Returns what is not as the files of the configuration say; administrators see what it is. */
+function warned(count, { warnings }) {
+  const shown = (warnings ?? []).slice(0, WARNINGS_SHOWN);
+  const more = count - shown.length;
+  if (more > 0) {
+    shown.push(`${number(more)} ${shown.length ? 'more ' : ''}warning${more === 1 ? '' : 's'}`);
+  }
+  return shown.join('; ');
 }
 
 /** Returns what keeps jobs from running though the engine runs. */

@@ -189,6 +189,11 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// The host's `heddle.json`, if it has one that is a file.
     pub config_file: Option<&'a str>,
+    /// Warnings about the stock scheduler's file in use, for operators.
+    pub warnings: &'a [String],
+    /// Addresses of the web servers of all ResourceManagers, as `http://host:port`; empty without
+    /// high availability.
+    pub managers: &'a [String],
     /// The stock scheduler's file that it lies over, as the host read it; null without one.
     pub below: &'a Value,
     /// Names of the jobs that it may be about; empty without names.

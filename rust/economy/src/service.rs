@@ -64,6 +64,10 @@ struct Head {
     #[serde(default)]
     config_file: Option<String>,
     #[serde(default)]
+    warnings: Vec<String>,
+    #[serde(default)]
+    managers: Vec<String>,
+    #[serde(default)]
     below: Value,
     /// Whether the host has yet to look up `jobs`, `viewed` and `nodes`.
     #[serde(default)]
@@ -200,8 +204,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, the lists `jobs` and
-    /// `nodes`, whose members are described at [`JobName`] and [`NodeName`], and `viewed`, the
+    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, `warnings` about the
+    /// configuration, the addresses of all `managers`, the lists `jobs` and `nodes`, whose members are described at [`JobName`] and [`NodeName`], and `viewed`, the
     /// numbers of the jobs that YARN lets `user` view. Instead of these three the host may send
     /// `names_later`: it need not look them up for senders who are nobody. Instead of `nodes` it may
     /// send `nodes_mark`, a text that differs whenever they do. If it must send more, the inner
@@ -233,6 +237,8 @@ impl Service {
             accept: head.accept.as_deref(),
             host: &head.host,
             config_file: head.config_file.as_deref(),
+            warnings: &head.warnings,
+            managers: &head.managers,
             below: &head.below,
             jobs: &head.jobs,
             viewed: &head.viewed,

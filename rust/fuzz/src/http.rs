@@ -170,6 +170,8 @@ pub(crate) fn request(data: &[u8]) {
             host: "rm1.example.com",
             body: body.as_bytes(),
             jobs: &[],
+            warnings: &[],
+            managers: &[],
             viewed: const { &BTreeSet::new() },
             config_file: None,
             below: &Value::Null,

@@ -64,7 +64,8 @@ pub(crate) struct Stock {
 ///   as YARN's FairScheduler does;
 /// - `shown`, what pages about queues need of a stock file;
 /// - `allocations_file`, a path, if one is named;
-/// - `log`, lines with their level.
+/// - `log`, lines with their level;
+/// - `warnings`, those of them about what a stock file says and nothing does.
 ///
 /// Or else `wrong`, a sentence with file and line.
 pub(crate) fn read(found: &Found) -> Value {
@@ -109,6 +110,11 @@ fn merged(found: &Found) -> Result<Value, String> {
         ),
         None => (source, own.clone(), Vec::new(), Value::Null),
     };
+    let warnings: Vec<String> = log
+        .iter()
+        .filter(|(level, _)| *level == WARN)
+        .map(|(_, line)| line.clone())
+        .collect();
     if let Some(file) = &found.json {
         let idle = without_effect(&own, &config).into_iter();
         log.extend(idle.map(|text| (WARN, format!("{}: {text}", file.name))));
@@ -122,6 +128,7 @@ fn merged(found: &Found) -> Result<Value, String> {
         "config": config,
         "shown": { "kind": found.from, "shown": shown },
         "log": log,
+        "warnings": warnings,
         "allocations_file": allocations,
     }))
 }

@@ -14,6 +14,28 @@ const POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
     trusted-types 'none'";
 
+/// Lets the page ask whether another ResourceManager answers, once its own is gone.
+fn policy(managers: &[String]) -> String {
+    // The addresses are the operator's: a text with other characters would end the directive.
+    let is_origin = |address: &&String| {
+        let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+        !rest.is_empty()
+            && address.starts_with("http")
+            && rest
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
+    };
+    let others: Vec<&str> = managers
+        .iter()
+        .filter(is_origin)
+        .map(String::as_str)
+        .collect();
+    match others.is_empty() {
+        true => POLICY.to_string(),
+        false => format!("{POLICY}; connect-src 'self' {}", others.join(" ")),
+    }
+}
+
 const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -92,20 +114,20 @@ pub(crate) fn answer(request: &Request<'_>) -> Option<Result<Reply, Failure>> {
     let name = request.path.strip_prefix(BASE)?;
     let found = FILES.iter().find(|file| file.name == name);
     match found {
-        Some(file) => Some(send(file, request.method)),
+        Some(file) => Some(send(file, request)),
         // The interface suggests a better path.
         None if name == "v1" || name.starts_with("v1/") => None,
         None => Some(Err(not_found(request.path))),
     }
 }
 
-fn send(file: &File, method: &str) -> Result<Reply, Failure> {
-    match method {
+fn send(file: &File, request: &Request<'_>) -> Result<Reply, Failure> {
+    match request.method {
         "GET" | "HEAD" => {
             let reply = Reply::of(file.content_type, file.content.to_vec());
             // Another version of the library brings another page.
             let reply = reply.with("Cache-Control", "no-cache");
-            Ok(reply.with("Content-Security-Policy", POLICY))
+            Ok(reply.with("Content-Security-Policy", policy(request.managers)))
         }
         "OPTIONS" => Ok(Reply::nothing().with("Allow", METHODS)),
         _ => {

@@ -267,6 +267,8 @@ impl Site {
             host: "rm1.example.com",
             body: b"",
             jobs: &[],
+            warnings: &[],
+            managers: &[],
             viewed: const { &BTreeSet::new() },
             config_file: Some(self.config_file),
             below: &Value::Null,

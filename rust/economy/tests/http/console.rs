@@ -1,7 +1,7 @@
 //! The console as a browser gets it: its files and headers, and that the files keep to the policy
 //! in those headers. A browser on a cluster tests its behaviour.
 
-use crate::common::{NOW, Site, header, text};
+use crate::common::{NOW, Site, header, json_of, text};
 use heddle_economy::http::{Answer, Request};
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,6 +68,36 @@ fn every_file_is_served_to_everybody_with_its_type_and_a_strict_policy() {
         signed_in.status, 200,
         "the ResourceManager's own sign-in is in the query"
     );
+}
+
+/// The page may ask the other ResourceManagers whether they answer, and nobody else.
+#[test]
+fn the_page_may_reach_the_other_resource_managers() {
+    let site = Site::market();
+    let managers = [
+        "http://rm0:8088",
+        "https://[::1]:8090",
+        "http://x; script-src *",
+        "ftp://x",
+        "http://",
+    ];
+    let managers = managers.map(str::to_string);
+    let asked = |path: &str| {
+        site.send(&Request {
+            path,
+            managers: &managers,
+            ..site.plain()
+        })
+    };
+    let page = asked("/heddle/");
+    assert_eq!(
+        directive(&page, "connect-src"),
+        Some("'self' http://rm0:8088 https://[::1]:8090")
+    );
+    assert_eq!(directive(&page, "script-src"), None);
+    assert_eq!(directive(&page, "default-src"), Some("'self'"));
+    let health = json_of(&asked("/heddle/v1/health"));
+    assert_eq!(health["managers"][0], "http://rm0:8088");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Answers of the routes: queues, jobs and changes with numbers worked out by hand, and errors with
 //! fault, place and remedy.
 
-use crate::common::{NOW, START, Site, header, interval, json_of, market_config, paths, text};
+use crate::common::{
+    NOW, START, Site, header, interval, json_of, market_config, paths, text, v2_header,
+};
 use heddle_economy::http::{Backend, Request};
 use serde_json::{Value, json};
 
@@ -288,6 +290,29 @@ fn types_that_there_are_not() {
     assert_eq!(site.rate("root.alice"), Some(2.0));
 }
 
+/// Warnings name queues and files: everybody is told how many there are, administrators which.
+#[test]
+fn warnings_about_the_configuration_are_shown_to_administrators() {
+    let site = Site::market();
+    let warnings = ["/etc/fair.xml line 3: root.a: does not exist".to_string()];
+    let asked = |user: Option<&str>, path: &str| {
+        let header = user.map(|user| v2_header(user, "GET", path, "", b""));
+        site.send(&Request {
+            path,
+            authorization: header.as_deref(),
+            warnings: &warnings,
+            ..site.plain()
+        })
+    };
+    let health = asked(None, "/heddle/v1/health");
+    assert_eq!(json_of(&health)["warnings"], 1);
+    assert!(!text(&health).contains("root.a"));
+    let path = "/heddle/v1/configuration";
+    assert_eq!(asked(Some("alice"), path).status, 403);
+    let shown = json_of(&asked(Some("root"), path));
+    assert_eq!(shown["warnings"], json!(warnings));
+}
+
 #[test]
 fn private_answers_are_not_kept_by_anybody() {
     let site = Site::market();
@@ -368,7 +393,7 @@ fn without_an_engine_everything_else_is_answered() {
     assert_eq!(time, json!({"start_ms": START, "now_ms": NOW}));
     let path = "/heddle/v1/queues/alice/bid";
     let body = b"{\"rate\": 1}";
-    let signature = crate::common::v2_header("alice", "PUT", path, "", body);
+    let signature = v2_header("alice", "PUT", path, "", body);
     let bid = Request {
         method: "PUT",
         path,

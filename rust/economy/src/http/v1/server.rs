@@ -18,7 +18,9 @@ pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 }
 
 /// `GET health`: 200 if requests are served, 503 if the engine is not running. Open to all, so it
-/// shows states without places and reasons; `configuration` has the faults of the ACL file.
+/// shows states without places and reasons; `configuration` has the faults of the ACL file and the
+/// warnings about the others. The addresses of the ResourceManagers are no secret: a standby
+/// redirects everybody.
 pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let engine = exchange.backend.request(&json!({"op": "policies"})).is_ok();
     let acl = exchange.api.acl.lock();
@@ -41,6 +43,8 @@ pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         "books": books,
         "journal": journal_state(journal.as_ref().unwrap_or(&Value::Null)),
         "shadow": shadow.as_ref().map_or("off", |shadow| shadow["state"].as_str().unwrap_or("off")),
+        "warnings": exchange.request.warnings.len(),
+        "managers": exchange.request.managers,
         "version": env!("CARGO_PKG_VERSION"),
         "start_ms": exchange.api.started_ms,
         "now_ms": exchange.request.now_ms,
@@ -103,6 +107,7 @@ pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failur
     Ok(Reply::json(&json!({
         "policy": report["policy"],
         "dominant": report["dominant"],
+        "warnings": exchange.request.warnings,
         "queues": queues.collect::<Vec<_>>(),
         "api": {
             "v1": settings.v1,

@@ -11,8 +11,10 @@ import static org.junit.Assert.fail;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeys;
@@ -319,6 +321,21 @@ public class StockFileTest {
       assertEquals(90, scheduler.getMaximumApplicationLifetime("root.a"));
       assertEquals(100, scheduler.checkAndGetApplicationLifetime("root.b", 100));
       assertEquals(-1, scheduler.getMaximumApplicationLifetime("root.b"));
+    }
+  }
+
+  /** The console shows it; the log alone had it before. */
+  @Test
+  public void whatAFileDoesNotDoIsAWarningUntilItLeavesTheFile() throws Exception {
+    Configuration conf = fair("<queue name='a'><schedulingPolicy>drf</schedulingPolicy></queue>");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      List<String> warnings = cluster.scheduler.config.warnings();
+      assertEquals(warnings.toString(), 1, warnings.size());
+      assertTrue(warnings.get(0), warnings.get(0).contains("queue root.a does not exist"));
+      Files.write(Paths.get(conf.get("yarn.scheduler.fair.allocation.file")),
+          "<allocations><queue name='a'/></allocations>".getBytes(StandardCharsets.UTF_8));
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertEquals(Collections.emptyList(), cluster.scheduler.config.warnings());
     }
   }
 

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.yarn.api.protocolrecords.GetNewApplicationRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.SubmitApplicationRequest;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
@@ -154,15 +155,27 @@ abstract class ConsoleSite {
 
   /** Answers such requests with this from now on, instead of the server. */
   static void answerInstead(String pattern, String answer) throws Exception {
+    answerInstead(Collections.singletonMap(pattern, answer));
+  }
+
+  /** Answers requests by their patterns. */
+  static void answerInstead(Map<String, String> answers) throws Exception {
     browser.listen("Fetch.requestPaused", paused -> {
       try {
-        browser.send("Fetch.fulfillRequest",
-            "{\"requestId\": " + paused.get("requestId") + ", " + answer + "}");
+        String url = paused.path("request").path("url").asText();
+        for (Map.Entry<String, String> each : answers.entrySet()) {
+          if (url.contains(each.getKey().replace("*", ""))) {
+            browser.send("Fetch.fulfillRequest", "{\"requestId\": " + paused.get("requestId")
+                + ", " + each.getValue() + "}");
+            return;
+          }
+        }
       } catch (Exception e) {
         throw new AssertionError(e);
       }
     });
-    browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \"" + pattern + "\"}]}");
+    browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \""
+        + String.join("\"}, {\"urlPattern\": \"", answers.keySet()) + "\"}]}");
   }
 
   /** Keeps a picture of an element, if HEDDLE_PICTURES names a folder for them. */

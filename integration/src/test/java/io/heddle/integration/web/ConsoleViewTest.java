@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import org.junit.Test;
 
 /**
@@ -147,6 +148,34 @@ public class ConsoleViewTest extends ConsoleSite {
       browser.call("Fetch.disable", "{}");
     }
     browser.await("it is well again", "!document.querySelector('#summary .bad')");
+  }
+
+  /** What is not as a stock scheduler's file says: the log alone would have it. */
+  @Test
+  public void warningsAboutTheConfigurationAreSaidAtTheTop() throws Exception {
+    ObjectNode health = (ObjectNode) answered("health");
+    assertEquals(0, health.get("warnings").asInt());
+    health.put("warnings", 5);
+    ObjectNode inForce = (ObjectNode) answered("configuration");
+    for (String line : new String[] {"one", "two", "three", "four", "five"}) {
+      inForce.withArray("warnings").add("fair.xml: queue root." + line + " does not exist");
+    }
+    String bad = "document.querySelector('#summary .bad')?.textContent";
+    answerInstead("*/heddle/v1/health*", answerOf(200, health.toString()));
+    try {
+      browser.await("they are counted", bad + " === 'Configuration5 warnings'");
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    browser.await("it is well again", "!document.querySelector('#summary .bad')");
+    answerInstead(Map.of("*/heddle/v1/health", answerOf(200, health.toString()),
+        "*/heddle/v1/configuration", answerOf(200, inForce.toString())));
+    try {
+      browser.await("the first are shown", bad + "?.startsWith('Configurationfair.xml: queue"
+          + " root.one does not exist; ') && " + bad + ".endsWith('; 2 more warnings')");
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
   }
 
   /**

@@ -51,6 +51,14 @@ final class MiniPair implements AutoCloseable {
     managers[active].getRMContext().getRMAdminService().transitionToActive(byUser);
   }
 
+  /** Stops one for good, and activates the other. */
+  void replace(int gone) throws Exception {
+    managers[gone].stop();
+    managers[gone] = null;
+    managers[1 - gone].getRMContext().getRMAdminService().transitionToActive(
+        new StateChangeRequestInfo(RequestSource.REQUEST_BY_USER));
+  }
+
   @Override
   public void close() {
     for (ResourceManager manager : managers) {

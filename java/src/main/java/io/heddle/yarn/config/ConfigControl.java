@@ -10,6 +10,7 @@ import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.QueueControl;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
@@ -210,6 +211,11 @@ public final class ConfigControl {
   /** Returns the name of heddle.json; null if there is none, or none that is a file. */
   public String json() {
     return config.json();
+  }
+
+  /** Returns the warnings about the configuration in force. */
+  public List<String> warnings() {
+    return config.warnings();
   }
 
   /** Returns the stock scheduler's file that heddle.json lies over, as it was read; else null. */

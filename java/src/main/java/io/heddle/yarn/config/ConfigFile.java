@@ -15,6 +15,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
@@ -33,6 +35,9 @@ public final class ConfigFile {
   static final String SHADOW_PROPERTY = "heddle.shadow";
   /** The property that named the allocations file to the original Fair Scheduler. */
   private static final String ALLOCATIONS_PROPERTY = "mapred.fairscheduler.allocation.file";
+
+  private static final int WARNINGS_MAX = 100;
+  private static final int WARNING_CHARS_MAX = 500;
 
   private static final String RESOURCE = "heddle.json";
   /** The cluster's smallest and largest container. */
@@ -131,6 +136,17 @@ public final class ConfigFile {
     ObjectNode next = found.deepCopy();
     ((ObjectNode) next.get("stock")).put("text", text);
     return new ConfigFile(next, fair);
+  }
+
+  /** Returns what a stock file says and nothing does, as much as a page shows. */
+  List<String> warnings() {
+    List<String> warnings = new ArrayList<>();
+    for (JsonNode line : answer.path("warnings")) {
+      if (warnings.size() < WARNINGS_MAX) {
+        warnings.add(SetupJson.text(line.asText(), WARNING_CHARS_MAX));
+      }
+    }
+    return warnings;
   }
 
   /** Writes what the library says about the files to a log. */

@@ -5,10 +5,16 @@ import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.web.ApiHandler;
 import java.io.IOException;
 import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.conf.HAUtil;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.api.protocolrecords.RefreshQueuesRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.util.RMHAUtils;
+import org.apache.hadoop.yarn.webapp.util.WebAppUtils;
 
 /**
  * Reloads the configuration by YARN's own administration, as the ResourceManager's user. So only
@@ -32,6 +38,24 @@ public final class ConfigReload implements ApiHandler.ConfigurationFile {
   @Override
   public ObjectNode below() {
     return config.below();
+  }
+
+  @Override
+  public List<String> warnings() {
+    return config.warnings();
+  }
+
+  @Override
+  public List<String> managers() {
+    YarnConfiguration conf = new YarnConfiguration(context.getYarnConfiguration());
+    String scheme = WebAppUtils.getHttpSchemePrefix(conf);
+    List<String> addresses = new ArrayList<>();
+    if (HAUtil.isHAEnabled(conf)) {
+      for (String address : RMHAUtils.getRMHAWebappAddresses(conf)) {
+        addresses.add(scheme + address);
+      }
+    }
+    return addresses;
   }
 
   @Override

@@ -7,6 +7,7 @@ import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.SetupJson;
 import java.io.EOFException;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import javax.servlet.http.HttpServletRequest;
@@ -23,6 +24,9 @@ public final class ApiHandler implements WebHandler {
   /** Below it are the routes that change the configuration. */
   private static final String CONFIGURATION = "/heddle/v1/configuration/";
   private static final String PLAN = "/heddle/v1/plan";
+  private static final String IN_FORCE = "/heddle/v1/configuration";
+  private static final String HEALTH = "/heddle/v1/health";
+  private static final String CONSOLE = "/heddle/";
   private static final String NAMES_LATER = "names_later";
   private static final String NODES_MARK = "nodes_mark";
   private static final String AUTHORIZATION = "Authorization";
@@ -39,7 +43,8 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, config_file, below, names_later, jobs, viewed, nodes, nodes_mark
+     *     host, config_file, warnings, managers, below, names_later, jobs, viewed, nodes,
+     *     nodes_mark
      * @return a line of JSON with status, content_type, headers and log, then the body;
      *     {@code reload} has a change of the configuration that is written and not reloaded yet;
      *     {@code names_wanted} and {@code nodes_wanted} say that nothing was done: the sender is
@@ -90,6 +95,12 @@ public final class ApiHandler implements WebHandler {
   public interface ConfigurationFile {
     /** Returns the name of heddle.json; null if there is none, or none that is a file. */
     String name();
+
+    /** Returns the warnings about it. */
+    List<String> warnings();
+
+    /** Returns the web servers of all ResourceManagers; none without high availability. */
+    List<String> managers();
 
     /** Returns the stock scheduler's file that heddle.json lies over, as it was read; else null. */
     ObjectNode below();
@@ -211,6 +222,12 @@ public final class ApiHandler implements WebHandler {
     head.put("host", request.getServerName());
     head.put("config_file", configuration.name());
     String path = request.getRequestURI();
+    if (path.equals(HEALTH) || path.equals(IN_FORCE)) {
+      configuration.warnings().forEach(head.putArray("warnings")::add);
+    }
+    if (path.equals(HEALTH) || path.equals(CONSOLE)) {
+      configuration.managers().forEach(head.putArray("managers")::add);
+    }
     // Only these need the file below, which may be long; pages poll the others.
     if (!"GET".equals(request.getMethod())
         && (path.startsWith(CONFIGURATION) || path.startsWith(PLAN))) {

@@ -97,6 +97,14 @@ impl Queue {
         self.0["path"].as_str().unwrap_or("")
     }
 
+    /// Returns the state in YARN's word.
+    fn state(&self) -> String {
+        let draining = self.0["draining"] == true;
+        let otherwise = if draining { "draining" } else { "running" };
+        let state = self.0["state"].as_str().unwrap_or(otherwise);
+        state.to_uppercase()
+    }
+
     /// Returns the weight in YARN's precision.
     fn weight(&self) -> f64 {
         f64::from(self.0["weight"].as_f64().unwrap_or(1.0) as f32)

@@ -108,13 +108,10 @@ impl Info<'_> {
         fields.push(("numApplications", Node::Number(own.applications)));
         self.later(&mut fields, || vec![self.most_parallel(at)]);
         let name = path.rsplit('.').next().unwrap_or(path);
-        let draining = described["draining"] == true;
-        let otherwise = if draining { "draining" } else { "running" };
-        let state = described["state"].as_str().unwrap_or(otherwise);
         fields.extend([
             ("queueName", text(name)),
             ("isAbsoluteResource", Node::Flag(own.by_amount)),
-            ("state", text(&state.to_uppercase())),
+            ("state", text(&self.snapshot.queues[at].state())),
         ]);
         if !leaf {
             fields.push(("queues", self.below(at)));

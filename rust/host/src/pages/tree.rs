@@ -83,6 +83,10 @@ fn queue(snapshot: &Snapshot, queue: &Queue, steady: &[i64]) -> String {
             queue.number("pending_containers").to_string(),
         ),
     ];
+    // The page that this stands for has states of the Capacity Scheduler's queues only.
+    if queue.state() != "RUNNING" {
+        rows.push(("Queue State", queue.state()));
+    }
     if let Some(most) = max_jobs {
         rows.push(("Max Running Applications", most.to_string()));
     }

@@ -83,8 +83,9 @@ use crate::words::ids::{
 };
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, LedgerBatch};
+use asks::CutAt;
 use at_limit::Lines;
-use preemption::{CutAt, Starving};
+use preemption::Starving;
 use promises::Promise;
 use reservation::Rest;
 use roomy::Roomy;

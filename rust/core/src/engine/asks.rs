@@ -1,11 +1,23 @@
-//! Which asks may have room on a node that containers leave, and in which order.
+//! Which asks may have room on a node that containers leave, in which order, and where a round
+//! that looked for it was cut short.
 
 use super::Engine;
 use crate::backlog::Entry;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job, Standing};
-use crate::words::ids::PartitionId;
+use crate::words::ids::{AskId, JobId, PartitionId};
 use crate::words::keys::{POOLS, ShareNodeId};
+
+/// Where a round of preemption was cut short: at a need, or inside a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CutAt {
+    pub(super) leaf: ShareNodeId,
+    pub(super) partition: PartitionId,
+    /// The ask to go on with.
+    pub(super) ask: (JobId, AskId),
+    /// Inside a leaf: the memory that the round may still take there.
+    pub(super) inside_mb: Option<i64>,
+}
 
 /// The pending asks of jobs, all or on the nodes of a label, in order of service.
 pub(super) fn asks_in_order<'a>(

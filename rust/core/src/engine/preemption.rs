@@ -14,6 +14,7 @@
 //! ask that it was made for.
 
 use super::Engine;
+use super::asks::CutAt;
 use super::inside::Inside;
 use super::labels::Labels;
 use super::victims::{Eviction, Need, Round};
@@ -22,8 +23,8 @@ use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
 use crate::model::share_tree::ShareTree;
 use crate::words::event::{Decision, EvictReason};
-use crate::words::ids::{AskId, ContainerKey, JobId, Millis, PartitionId};
-use crate::words::keys::{Layout, ShareNodeId};
+use crate::words::ids::{ContainerKey, JobId, Millis};
+use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -35,17 +36,6 @@ pub(super) struct Starving {
     below_fair_ms: Option<Millis>,
     /// Whether the log has already said what keeps it starved.
     told: bool,
-}
-
-/// Where a round was cut short: at a need, or inside a leaf.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CutAt {
-    pub(super) leaf: ShareNodeId,
-    pub(super) partition: PartitionId,
-    /// The ask to go on with.
-    pub(super) ask: (JobId, AskId),
-    /// Inside a leaf: the memory that the round may still take there.
-    pub(super) inside_mb: Option<i64>,
 }
 
 impl Engine {

@@ -2,12 +2,11 @@
 //! ask needs all its room on one node. Plans on copies and changes nothing.
 
 use super::Engine;
-use super::asks::asks_in_order;
+use super::asks::{CutAt, asks_in_order};
 use super::budget::Budget;
 use super::candidate::Candidate;
 use super::inside::Inside;
 use super::labels::{Labels, Surplus};
-use super::preemption::CutAt;
 use super::promises::Promised;
 use super::search::Pick;
 use crate::model::cluster::Node;
@@ -264,8 +263,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Plans evictions inside a leaf, for the jobs that lack something in their order. `from` is the
-    /// ask to begin with.
+    /// Plans evictions inside a leaf, for the jobs that lack something in their order. `from` is
+    /// the ask to begin with.
     pub(super) fn plan_inside(
         &mut self,
         mut inside: Inside,
@@ -278,9 +277,8 @@ impl<'a> Round<'a> {
         let claims = inside.claims();
         let mut plans = Vec::new();
         self.inside = Some(inside);
-        let first = claims
-            .iter()
-            .position(|(_, job, _)| from.is_some_and(|from| from.0 == *job));
+        let is_first = |job: JobId| from.is_some_and(|from| from.0 == job);
+        let first = claims.iter().position(|(_, job, _)| is_first(*job));
         for (place, id, lacking_mb) in claims.into_iter().skip(first.unwrap_or(0)) {
             let inside = self.inside.as_mut().expect("it was just set");
             inside.claim_for(place);

@@ -37,7 +37,8 @@ pub struct Node {
     pub foreign_per_mille: Option<u32>,
     /// Whether its last report is late, by the host's clock.
     pub(crate) silent: bool,
-    /// What offers have granted on it since its last report, and since when, if reports have limits.
+    /// What offers have granted on it since its last report, and from when, where reports have
+    /// limits.
     pub(crate) offered: Option<(Millis, Granted)>,
 }
 

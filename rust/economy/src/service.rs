@@ -204,12 +204,13 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, `warnings` about the
-    /// configuration, the addresses of all `managers`, the lists `jobs` and `nodes`, whose members are described at [`JobName`] and [`NodeName`], and `viewed`, the
-    /// numbers of the jobs that YARN lets `user` view. Instead of these three the host may send
-    /// `names_later`: it need not look them up for senders who are nobody. Instead of `nodes` it may
-    /// send `nodes_mark`, a text that differs whenever they do. If it must send more, the inner
-    /// result says what, and the host repeats the request with that.
+    /// `user`, `signed_only`, `accept`, `host`, `config_file`, `below`, `warnings` about the stock
+    /// file, the addresses of all `managers`, the lists `jobs` and `nodes`, whose members are
+    /// described at [`JobName`] and [`NodeName`], and `viewed`, the numbers of the jobs that YARN
+    /// lets `user` view. Instead of these three the host may send `names_later`: it need not look
+    /// them up for senders who are nobody. Instead of `nodes` it may send `nodes_mark`, a text that
+    /// differs whenever they do. If it must send more, the inner result says what, and the host
+    /// repeats the request with that.
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.

@@ -367,36 +367,17 @@ fn play(seed: u64, rules: &str) {
         match (dice.below(7), any(&mut dice)) {
             (0 | 1, Some(path)) => {
                 let done = submit(&mut host, step, path);
-                assert_eq!(
-                    done.is_ok(),
-                    admits(rows, path, None),
-                    "{why}: {path}: {done:?}"
-                );
+                let may = admits(rows, path, None);
+                assert_eq!(done.is_ok(), may, "{why}: {path}: {done:?}");
                 if done.is_ok() {
                     jobs.push((step, path.to_string()));
                 }
             }
             (2, Some(path)) if !jobs.is_empty() => {
                 let at = dice.below(jobs.len() as u64) as usize;
-                let from = jobs[at].1.clone();
-                let labels = if dice.below(2) == 0 {
-                    json!([""])
-                } else {
-                    json!(["gpu"])
-                };
-                let request = json!({"op": "enter", "queue": path, "from": from, "user": 0,
-                                     "labels": labels});
-                let done = host.engine.request(host.now, &request);
-                let admitted = from == path || admits(rows, path, Some(&from));
-                let may = admitted && (labels == json!([""]) || may_use(&named, path));
-                assert_eq!(done.is_ok(), may, "{why}: {from} to {path}: {done:?}");
-                if may {
-                    let row = rows.iter().find(|row| row["path"] == path).expect(path);
-                    let queue = QueueId(row["id"].as_u64().expect("an id") as u32);
-                    let job = JobId(jobs[at].0);
-                    host.step(&[Event::JobMoved { job, queue }]);
-                    jobs[at].1 = path.to_string();
-                }
+                let label = ["", "gpu"][dice.below(2) as usize];
+                let may_use = label.is_empty() || may_use(&named, path);
+                move_job(&mut host, rows, &mut jobs[at], path, (label, may_use), &why);
             }
             (3, _) if !jobs.is_empty() => {
                 let at = dice.below(jobs.len() as u64) as usize;
@@ -424,6 +405,30 @@ fn play(seed: u64, rules: &str) {
         end(&mut host, job);
     }
     check_empty(&mut host, &format!("seed {seed}, {rules}"));
+}
+
+/// Moves a job that asks for a label, if that is allowed.
+fn move_job(
+    host: &mut Host,
+    rows: &[Value],
+    job: &mut (u32, String),
+    path: &str,
+    (label, may_use): (&str, bool),
+    why: &str,
+) {
+    let from = &job.1;
+    let request = json!({"op": "enter", "queue": path, "from": from, "user": 0,
+                         "labels": [label]});
+    let done = host.engine.request(host.now, &request);
+    let may = may_use && (from == path || admits(rows, path, Some(from)));
+    assert_eq!(done.is_ok(), may, "{why}: {from} to {path}: {done:?}");
+    if may {
+        let row = rows.iter().find(|row| row["path"] == path).expect(path);
+        let queue = QueueId(row["id"].as_u64().expect("an id") as u32);
+        let moved = JobId(job.0);
+        host.step(&[Event::JobMoved { job: moved, queue }]);
+        job.1 = path.to_string();
+    }
 }
 
 /// Starts an engine with the file in force and has the jobs come back: each in its queue, or if

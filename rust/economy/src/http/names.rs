@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A job's name. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`. A job that is
-/// put aside then has `["root.alice", "The application is put aside: ..."]`. One that lost its queue
-/// at a restart has that queue at its end, after null if it is not put aside.
+/// put aside then has `["root.alice", "The application is put aside: ..."]`. One that lost its
+/// queue at a restart has that queue at its end, after null if it is not put aside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JobName {
     /// The engine's number.

@@ -13,10 +13,13 @@ import java.util.TreeSet;
 
 /** The answers of one scheduler, and its state at every look. */
 final class Picture {
-  /** Refusal of a submission or an ask; of the words after it, only {@link #PERMISSION} counts. */
+  /** Refusal of a submission or an ask; of the words after it, {@link #PERMISSION} may count. */
   static final String REFUSED = "refused";
 
-  /** Who has no right must be told that, and nothing else. */
+  /**
+   * Whom stock tells this must hear nothing else. The other way round is no difference: YARN tells
+   * anybody that the queue that is named by default does not exist.
+   */
   private static final String PERMISSION = "permission";
 
   /** Answers to submissions, asks and questions, by what was asked. */
@@ -135,7 +138,9 @@ final class Picture {
     }
     for (Map.Entry<String, String> answer : answers.entrySet()) {
       String there = other.answers.getOrDefault(answer.getKey(), "nothing");
-      if (!bare(answer.getValue()).equals(bare(there))) {
+      boolean allowed = answer.getValue().startsWith(REFUSED) && there.startsWith(REFUSED)
+          && there.contains(PERMISSION);
+      if (!allowed && !bare(answer.getValue()).equals(bare(there))) {
         int v = firstOtherRunning(other);
         found.add(new Difference("answer", answer.getKey(), answer.getValue(), there,
             v < 0 ? null : views.get(v), v < 0 ? null : other.views.get(v)));

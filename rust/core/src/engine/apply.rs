@@ -3,10 +3,9 @@
 use super::{Engine, ID_MAX, PLANTED_ASK, bounds};
 use crate::backlog::ShapeSize;
 use crate::model::change::{Change, pool};
-use crate::model::job::{Ask, Container, Job, Row, Standing};
+use crate::model::job::{Ask, Container, Job, Row};
 use crate::words::event::{AskFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal};
-use crate::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
-use std::collections::BTreeMap;
+use crate::words::ids::{AskId, ContainerKey, JobId, NodeId, PlaceId, QueueId};
 
 impl Engine {
     pub(super) fn apply(
@@ -445,22 +444,8 @@ impl Engine {
                     job.asks.resize_with(facts.ask.index() + 1, || None);
                 }
                 job.count_pending(facts, true);
-                job.asks[facts.ask.index()] = Some(Box::new(Ask {
-                    facts: *facts,
-                    rows: BTreeMap::new(),
-                    unrelaxed: 0,
-                    shape,
-                    level: Locality::OffSwitch,
-                    insisting_since_ms: self.now,
-                    passed_ms: None,
-                    waited_ms: 0,
-                    lost_ms: 0,
-                    served: 0,
-                    waiting_since_ms: self.now,
-                    timer_ms: None,
-                    standing: Standing::Out,
-                    suspended: false,
-                }));
+                let ask = Ask::new(*facts, shape, self.now);
+                job.asks[facts.ask.index()] = Some(Box::new(ask));
                 self.enter(facts.job, facts.ask);
             }
         }

@@ -143,6 +143,26 @@ pub struct Ask {
 const LEND_AFTER_MS: Millis = 1_000;
 
 impl Ask {
+    /// An ask that stands nowhere yet.
+    pub(crate) fn new(facts: AskFacts, shape: ShapeId, now: Millis) -> Ask {
+        Ask {
+            facts,
+            rows: BTreeMap::new(),
+            unrelaxed: 0,
+            shape,
+            level: Locality::OffSwitch,
+            insisting_since_ms: now,
+            passed_ms: None,
+            waited_ms: 0,
+            lost_ms: 0,
+            served: 0,
+            waiting_since_ms: now,
+            timer_ms: None,
+            standing: Standing::Out,
+            suspended: false,
+        }
+    }
+
     /// Whether it has waited long enough for nodes of its own.
     pub(crate) fn may_borrow(&self, now: Millis) -> bool {
         now - self.waiting_since_ms >= LEND_AFTER_MS

@@ -239,8 +239,8 @@ fn wrong(seed: u64) -> Option<String> {
     }
 }
 
-/// Of the first 400 cases those with a fault that is not mended: in three (143, 238, 270) waits cost
-/// more than they bring, in the others an ask is overtaken for longer than its waits.
+/// Of the first 400 cases those with a fault that is not mended: in three (143, 238, 270) waits
+/// cost more than they bring, in the others an ask is overtaken for longer than its waits.
 const KNOWN: &[u64] = &[143, 146, 238, 244, 270, 309, 396];
 
 /// The search. `HEDDLE_CASES=400` plays as many, `HEDDLE_SEED` one alone.

@@ -12,7 +12,7 @@ use heddle_sim::{Check, Policy, Tamper};
 use serde_json::{Value, json};
 
 /// The number of seeds without a finding after which a check counts as blind.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 240;
 
 type Events = fn(Millis, &mut Vec<Event>);
 type Decisions = fn(Millis, &mut Vec<Decision>);

@@ -6,7 +6,7 @@ use crate::model::job::Job;
 use crate::words::ids::{AskId, JobId};
 use crate::words::keys::OrderKey;
 use crate::words::kind::Kind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Where a job stands in a line: by window of the place stage, key of the order stage, and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,64 +53,82 @@ impl Spot {
     }
 }
 
-/// The asks of one job in a line: the more urgent request priority first.
-pub(crate) type Asks = BTreeSet<(i32, AskId)>;
+/// The asks of one job in a line, sorted: the more urgent request priority first. Most have one.
+pub(crate) type Asks = Vec<(i32, AskId)>;
 
 /// Asks in order of service.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    spots: BTreeSet<Spot>,
-    jobs: BTreeMap<JobId, (Spot, Asks)>,
+    /// The asks of each job, where it stands.
+    spots: BTreeMap<Spot, Asks>,
+    jobs: BTreeMap<JobId, Spot>,
 }
 
 impl Line {
     pub(crate) fn is_empty(&self) -> bool {
-        self.spots.is_empty()
+        self.jobs.is_empty()
     }
 
     /// Adds an ask. If the line has others of its job, it joins them where they stand; otherwise
     /// its job stands at `spot`. Returns whether the ask is new here, and its job.
     pub(super) fn insert(&mut self, spot: Spot, ask: (i32, AskId)) -> (bool, bool) {
-        let (_, asks) = self.jobs.entry(spot.job).or_insert((spot, Asks::new()));
-        let joins = asks.is_empty();
-        let added = asks.insert(ask);
-        if joins {
-            self.spots.insert(spot);
-        }
+        let mut joins = false;
+        let at = self.jobs.entry(spot.job).or_insert_with(|| {
+            joins = true;
+            spot
+        });
+        let asks = self.spots.entry(*at).or_default();
+        let added = match asks.binary_search(&ask) {
+            Ok(_) => false,
+            Err(at) => {
+                asks.insert(at, ask);
+                true
+            }
+        };
         (added, joins)
     }
 
     /// Takes an ask out. Returns whether it was there, and whether its job has no other ask here.
     pub(super) fn remove(&mut self, job: JobId, ask: (i32, AskId)) -> (bool, bool) {
-        let Some((spot, asks)) = self.jobs.get_mut(&job) else {
+        let Some(spot) = self.jobs.get(&job) else {
             return (false, false);
         };
-        let (spot, removed) = (*spot, asks.remove(&ask));
-        if !asks.is_empty() {
-            return (removed, false);
+        let asks = self
+            .spots
+            .get_mut(spot)
+            .expect("jobs of a line stand in it");
+        let Ok(at) = asks.binary_search(&ask) else {
+            return (false, false);
+        };
+        asks.remove(at);
+        let was_last = asks.is_empty();
+        if was_last {
+            self.spots.remove(spot);
+            self.jobs.remove(&job);
         }
-        self.jobs.remove(&job);
-        self.spots.remove(&spot);
-        (removed, true)
+        (true, was_last)
     }
 
     /// Moves a job's asks to another place, if there are any.
     pub(super) fn move_to(&mut self, spot: Spot) {
-        let Some((at, _)) = self.jobs.get_mut(&spot.job) else {
+        let Some(at) = self.jobs.get_mut(&spot.job) else {
             return;
         };
         let before = std::mem::replace(at, spot);
         if before != spot {
-            self.spots.remove(&before);
-            self.spots.insert(spot);
+            let asks = self
+                .spots
+                .remove(&before)
+                .expect("jobs of a line stand in it");
+            self.spots.insert(spot, asks);
         }
     }
 
     /// Whether jobs stand by their keys. Jobs whose keys change with each container stand at the
     /// front of a place's line, by number.
     pub(crate) fn is_sorted(&self) -> bool {
-        let first = self.spots.first();
-        first.is_none_or(|spot| spot.order != OrderKey::FIRST)
+        let first = self.spots.first_key_value();
+        first.is_none_or(|(spot, _)| spot.order != OrderKey::FIRST)
     }
 
     /// How many jobs there are.
@@ -120,7 +138,8 @@ impl Line {
 
     /// The asks of a job.
     pub(crate) fn of_job(&self, job: JobId) -> Option<&Asks> {
-        self.jobs.get(&job).map(|(_, asks)| asks)
+        let spot = self.jobs.get(&job)?;
+        self.spots.get(spot)
     }
 
     /// The jobs from a window on, in order, with their asks.
@@ -130,17 +149,8 @@ impl Line {
             order: OrderKey::FIRST,
             job: JobId(0),
         };
-        self.spots
-            .range(from..)
-            .map(|spot| (*spot, self.asks(spot)))
-    }
-
-    fn asks(&self, spot: &Spot) -> &Asks {
-        let (_, asks) = self
-            .jobs
-            .get(&spot.job)
-            .expect("jobs with a spot have asks");
-        asks
+        let jobs = self.spots.range(from..);
+        jobs.map(|(spot, asks)| (*spot, asks))
     }
 
     /// The asks in order.

@@ -86,7 +86,7 @@ struct Head {
 /// What a host must send with a request, which has done nothing yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// The names that it has left for later: the sender is somebody.
+    /// The names that it has left for later: the sender is identified.
     Names,
     /// The names of nodes: they are not known by their mark.
     Nodes,

@@ -267,7 +267,7 @@ impl Engine {
             self.leave(*job_id, *ask_id);
             let job = self.cluster.job_mut(*job_id);
             let ask = job.and_then(|job| job.ask_mut(*ask_id));
-            // It waits anew, for a place of another kind.
+            // Its wait begins again, for a place of another kind.
             ask.expect("indexed asks are there").suspended = false;
         }
         change(self);

@@ -398,7 +398,7 @@ fn end_of_a_small_job(policy: &str) -> i64 {
     cluster.end_of(small, 1_500) - submitted
 }
 
-/// The default owes nobody for the past, as YARN's Fair Scheduler: a small job waits for one task.
+/// The default owes nothing for the past, as YARN's Fair Scheduler: a small job waits for one task.
 /// The original deficits pay what they owe first.
 #[test]
 fn what_a_job_could_not_use_is_no_claim_on_later_ones() {

@@ -70,7 +70,7 @@ fn every_file_is_served_to_everybody_with_its_type_and_a_strict_policy() {
     );
 }
 
-/// The page may ask the other ResourceManagers whether they answer, and nobody else.
+/// The page may ask the other ResourceManagers whether they answer, and no other server.
 #[test]
 fn the_page_may_reach_the_other_resource_managers() {
     let site = Site::market();

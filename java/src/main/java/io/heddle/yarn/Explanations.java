@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  * schedulers use as well. An application's report shows this message in any state, until another
  * one of the attempt replaces it. The sentence is withdrawn before the attempt ends, so that it is
  * not read as the cause of the end. A newer message of YARN itself stays; so does the one of an
- * attempt that YARN has recovered, in which nobody sees this one.
+ * attempt that YARN has recovered, which hides this one.
  *
  * <p>An application that has lost its queue at a restart says so first, also while it does not
  * wait.

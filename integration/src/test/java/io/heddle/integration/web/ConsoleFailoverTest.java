@@ -8,7 +8,7 @@ import org.junit.Test;
 
 /** Tests an open console while another ResourceManager takes over. Newest Hadoop only. */
 public class ConsoleFailoverTest {
-  /** The usual failover: the old one's process is gone, and redirects nobody. */
+  /** The usual failover: the old one's process is gone, and redirects no request. */
   @Test
   public void anOpenConsoleFindsTheOtherWhenItsOwnIsGone() throws Exception {
     Path folder = Files.createTempDirectory("failover");

@@ -234,7 +234,7 @@ public final class ApiHandler implements WebHandler {
       head.set("below", configuration.below());
     }
     if (names.concern(path)) {
-      // Nobody makes this list jobs and ask for rights: the library knows who has signed.
+      // Jobs and rights are looked up once the library has checked the signature.
       head.put(NAMES_LATER, true);
     }
     return head;

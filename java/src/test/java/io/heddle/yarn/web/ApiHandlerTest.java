@@ -40,7 +40,7 @@ public class ApiHandlerTest {
   private final List<String> nodes = new ArrayList<>();
   /** Whether the library wants nodes, which it does until there are some. */
   private boolean wanted;
-  /** Whether the sender of a request is somebody. */
+  /** Whether the sender of a request is identified. */
   private boolean known = true;
 
   /** Answers requests and records the calls. */
@@ -101,7 +101,7 @@ public class ApiHandlerTest {
     assertEquals(Arrays.asList("-", "[\"a node\"]", "-"), nodes);
   }
 
-  /** Nobody may have the shim list jobs, hash nodes and ask YARN for rights. */
+  /** An unsigned request must not list jobs, hash nodes or ask YARN for rights. */
   @Test
   public void nothingIsLookedUpForSendersWhoAreNobody() throws IOException {
     when(body.read(any(byte[].class), anyInt(), anyInt())).thenReturn(-1);

@@ -34,7 +34,7 @@ final class CapacityScenario {
     this.dice = new Dice(seed + 1_000_000);
     // Dice of its own: other scenarios stay what they are.
     Dice cores = new Dice(seed + 2_000_000);
-    this.work = new Work(dice, dice.chance(0.3),
+    this.work = new Work(dice, new Dice(seed + 4_000_000), dice.chance(0.3),
         cores.chance(0.6) ? cores.of(0.5, 0.5, 0.5, 1.0, 2.0, 4.0, 8.0) : 0);
     this.placement = new CapacityPlacement(dice);
   }

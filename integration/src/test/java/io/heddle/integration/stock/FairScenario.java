@@ -26,7 +26,7 @@ final class FairScenario {
     this.seed = seed;
     this.dice = new Dice(seed);
     boolean dominant = dice.chance(0.3);
-    this.work = new Work(dice, dominant, 0);
+    this.work = new Work(dice, new Dice(seed + 3_000_000), dominant, 0);
     // Of all policies only drf may stand above all others.
     this.defaultPolicy = dominant ? "drf" : dice.of("fair", null, null);
   }

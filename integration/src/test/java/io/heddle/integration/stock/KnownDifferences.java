@@ -68,8 +68,41 @@ final class KnownDifferences {
   static String name(Kind kind, Scenario scenario, Picture.Difference difference) {
     String name = difference.stockView() == null ? null
         : kind == Kind.CAPACITY ? ofCapacity(scenario, difference) : ofFair(scenario, difference);
+    if (name == null && difference.stockView() != null && !difference.where().equals("answer")) {
+      name = ofOrder(scenario, difference.stockView(), difference.otherView());
+    }
     return name == null && OPEN_SEEDS.get(kind).contains(scenario.seed)
         ? "listed seed: " + difference.kind() : name;
+  }
+
+  /**
+   * Names what follows from the order of grants alone, where no queue has less than with stock.
+   * Where tasks have several sizes, more of them fit in the room that stock keeps for a larger one;
+   * no user has less either. What is granted at once goes to those who ask first, also where the
+   * order inside a leaf, or the division among its users, has others before them.
+   */
+  private static String ofOrder(Scenario scenario, Picture.View stock, Picture.View other) {
+    boolean allRun = stock.running.entrySet().stream().allMatch(
+        of -> other.running.getOrDefault(of.getKey(), 0) >= of.getValue());
+    if (!allRun || anyHasLess(scenario, stock.queues, other.queues)) {
+      return null;
+    }
+    if (scenario.hasManySizes() && !anyHasLess(scenario, stock.users, other.users)) {
+      return "room that stock keeps for larger tasks";
+    }
+    return scenario.grantsAtOnce() ? "granted before others had asked" : null;
+  }
+
+  /** Whether any has less by more than a container, in each type that counts. */
+  private static boolean anyHasLess(Scenario scenario, Map<String, Picture.Amount> stock,
+      Map<String, Picture.Amount> other) {
+    Step.Size container = scenario.largest();
+    return stock.entrySet().stream().anyMatch(of -> {
+      Picture.Amount less = of.getValue().minus(
+          other.getOrDefault(of.getKey(), Picture.Amount.NONE));
+      return less.memoryMb > container.memoryMb()
+          && (scenario.countsMemoryOnly() || less.vcores > container.vcores());
+    });
   }
 
   private static String ofFair(Scenario scenario, Picture.Difference difference) {

@@ -117,6 +117,11 @@ final class Picture {
       return where.contains(":") ? where.substring(where.indexOf(':') + 2) : where;
     }
 
+    /** Returns the point: where it is, and what. */
+    String point() {
+      return where + ' ' + what;
+    }
+
     private static String word(Object answer) {
       return answer.toString().startsWith("root") ? "a queue" : bare(answer.toString());
     }

@@ -73,8 +73,7 @@ final class Player implements AutoCloseable {
   private Player(Scenario scenario, String scheduler, Configuration conf, long heartbeats)
       throws Exception {
     this.scenario = scenario;
-    // All asks are there before nodes report, as the stock schedulers see them.
-    conf.setBoolean("heddle.immediate-grants.enable", false);
+    conf.setBoolean("heddle.immediate-grants.enable", scenario.grantsAtOnce());
     manager = new Manager(scheduler, conf, scenario.countsMemoryOnly(), this::ended);
     this.scheduler = manager.scheduler;
     order = new Random(heartbeats);

@@ -9,6 +9,8 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /** Settings, the stock file, events and questions about rights. */
 final class Scenario {
@@ -39,18 +41,37 @@ final class Scenario {
         && !text.contains("DominantResourceCalculator");
   }
 
-  /** Returns the size of a container, the largest if they differ. */
+  /** Returns the size of a container, the largest that is not refused if they differ. */
   Step.Size largest() {
+    int most = Integer.parseInt(
+        site.getOrDefault(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_MB, "0"));
     int memoryMb = 0;
     int vcores = 0;
-    for (Step step : steps) {
-      if (step instanceof Step.Submit) {
-        Step.Submit submit = (Step.Submit) step;
-        memoryMb = Math.max(memoryMb, submit.am().memoryMb());
-        vcores = Math.max(vcores, Math.max(submit.task().vcores(), submit.am().vcores()));
-      }
+    for (Step.Submit submit : submissions()) {
+      int taskMb = submit.task().memoryMb() > most ? 0 : submit.task().memoryMb();
+      memoryMb = Math.max(memoryMb, Math.max(taskMb, submit.am().memoryMb()));
+      vcores = Math.max(vcores, Math.max(submit.task().vcores(), submit.am().vcores()));
     }
     return new Step.Size(memoryMb, vcores);
+  }
+
+  /**
+   * Returns whether tasks have several sizes, so that what is left over depends on the order of
+   * heartbeats.
+   */
+  boolean hasManySizes() {
+    int amMb = submissions().stream().mapToInt(submit -> submit.am().memoryMb()).max().orElse(0);
+    return largest().memoryMb() > amMb;
+  }
+
+  /** Returns whether Heddle grants at once, as by default, or when nodes report, as stock does. */
+  boolean grantsAtOnce() {
+    return seed % 2 == 1;
+  }
+
+  private List<Step.Submit> submissions() {
+    return steps.stream().filter(Step.Submit.class::isInstance).map(Step.Submit.class::cast)
+        .collect(Collectors.toList());
   }
 
   /** Returns this scenario without a property of the stock file. */

@@ -1,10 +1,10 @@
 /*
  * Nodes, applications and their order: what a scenario has besides the stock file. Sizes are such
- * that the stock scheduler itself gives the same answer whatever the order of heartbeats: all
- * containers of a scenario have one size, every node holds a whole number of them, and nearly every
- * application wants more than its share. Where virtual cores can run out first, and containers
- * differ in them, there is one node: what is left over on several is a matter of their order.
- * Nodes may have few virtual cores for their memory.
+ * that the stock scheduler itself mostly gives the same answer whatever the order of heartbeats:
+ * every node holds a whole number of the smallest containers, and nearly every application wants
+ * more than its share. In a third of the scenarios the tasks of one queue have several sizes. Where
+ * virtual cores can run out first, and containers differ in them, there is one node: what is left
+ * over on several is a matter of their order. Nodes may have few virtual cores for their memory.
  */
 package io.heddle.integration.stock;
 
@@ -16,17 +16,23 @@ import java.util.TreeMap;
 /** The random work of one scenario. */
 final class Work {
   private final Dice dice;
+  /** Dice of its own: what was drawn before there were several sizes stays what it was. */
+  private final Dice sizes;
+  private final boolean manySizes;
   private final boolean dominant;
   private final Step.Size size;
   private final int stepMb;
   private final List<Step.Join> nodes = new ArrayList<>();
 
   /**
+   * @param sizes where the sizes of tasks come from
    * @param dominant whether virtual cores can run out before memory
    * @param perGb virtual cores of a node for each GB of its memory; 0 for enough of them
    */
-  Work(Dice dice, boolean dominant, double perGb) {
+  Work(Dice dice, Dice sizes, boolean dominant, double perGb) {
     this.dice = dice;
+    this.sizes = sizes;
+    this.manySizes = sizes.chance(0.33);
     this.dominant = dominant;
     this.stepMb = dice.of(256, 512, 1024);
     this.size = new Step.Size(stepMb * dice.between(1, 4), 1);
@@ -130,6 +136,9 @@ final class Work {
   private Step submit(int app, List<String> from, List<String> targets, boolean unmanaged) {
     Step.Size task = dominant && dice.chance(0.7)
         ? new Step.Size(size.memoryMb(), dice.between(1, 3)) : size;
+    if (manySizes) {
+      task = new Step.Size(task.memoryMb() * sizes.of(1, 1, 2, 3, 4), task.vcores());
+    }
     // Asked a little smaller, it is rounded up to the same.
     if (dice.chance(0.2)) {
       task = new Step.Size(task.memoryMb() - dice.between(1, stepMb - 1), task.vcores());

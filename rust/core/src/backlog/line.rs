@@ -142,7 +142,12 @@ impl Line {
         self.spots.get(spot)
     }
 
-    /// The jobs from a window on, in order, with their asks.
+    /// The jobs in order, with their asks.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (Spot, &Asks)> {
+        self.spots.iter().map(|(spot, asks)| (*spot, asks))
+    }
+
+    /// The same, from a window on.
     pub(crate) fn jobs_from(&self, window: u32) -> impl Iterator<Item = (Spot, &Asks)> {
         let from = Spot {
             window,
@@ -155,8 +160,8 @@ impl Line {
 
     /// The asks in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Entry> {
-        let jobs = self.jobs_from(0);
-        jobs.flat_map(|(spot, asks)| asks.iter().map(move |ask| spot.entry(*ask)))
+        self.jobs()
+            .flat_map(|(spot, asks)| asks.iter().map(move |ask| spot.entry(*ask)))
     }
 
     /// The first ask.

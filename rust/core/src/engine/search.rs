@@ -215,7 +215,7 @@ impl Search<'_> {
         let mut best: Best = None;
         for (shape, asks) in &backlog.leaf(leaf).open {
             if wanted(*shape) && self.admits(leaf, *shape) {
-                self.better(asks.jobs_from(0), *shape, &mut best);
+                self.better(asks.jobs(), *shape, &mut best);
             }
         }
         for place in [host, rack] {
@@ -255,7 +255,7 @@ impl Search<'_> {
             return;
         };
         if line.is_sorted() {
-            return self.better(line.jobs_from(0), shape, best);
+            return self.better(line.jobs(), shape, best);
         }
         // The place knows its jobs, and the leaf their order. Of n jobs in the leaf, m are here:
         // about n / m in the leaf's order are passed until one of them is met. The open ones have
@@ -273,7 +273,7 @@ impl Search<'_> {
         };
         let known = lists().all(|list| self.better_as_in((line, list), steps, shape, best));
         if !known {
-            self.best_of_all(line.jobs_from(0).take(most), shape, best);
+            self.best_of_all(line.jobs().take(most), shape, best);
         }
     }
 
@@ -286,7 +286,7 @@ impl Search<'_> {
         shape: ShapeId,
         best: &mut Best,
     ) -> bool {
-        for (step, (spot, _)) in list.jobs_from(0).enumerate() {
+        for (step, (spot, _)) in list.jobs().enumerate() {
             if best.is_some_and(|(best, _)| best.spot() < spot) {
                 return true;
             } else if step == steps {

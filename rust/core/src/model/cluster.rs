@@ -420,12 +420,17 @@ impl Cluster {
         };
         let (used, capacity) = (node.used, node.facts.capacity);
         let room = self.label_rooms.entry(node.facts.partition).or_default();
-        let before = match taken {
-            true => used - *resource,
-            false => used + *resource,
+        let (before, most) = if taken {
+            room.used += *resource;
+            (used - *resource, used)
+        } else {
+            room.used -= *resource;
+            (used + *resource, used + *resource)
         };
-        room.used += used - before;
-        room.beyond += used.minus_or_zero(&capacity) - before.minus_or_zero(&capacity);
+        // Few nodes hold more than they have.
+        if !most.fits_in(&capacity) {
+            room.beyond += used.minus_or_zero(&capacity) - before.minus_or_zero(&capacity);
+        }
     }
 
     /// Capacity and usage of the schedulable nodes, by label.

@@ -21,7 +21,7 @@ pub(crate) use ring::{Ring, Rings};
 pub(crate) use sentence::{Names, sentence};
 pub(crate) use survey::Surveys;
 pub(crate) use trace::{Compared, Trace};
-pub(crate) use view::{Answers, Look, Next, View, count_ahead};
+pub(crate) use view::{Answers, Look, Next, Supposed, View, count_ahead};
 
 use crate::model::wait::{Reason, Stage};
 use crate::words::event::{EvictReason, Refusal};

@@ -6,11 +6,12 @@ use super::search::Pick;
 use super::{Engine, Subject};
 use crate::backlog::{FitList, ShapeSize};
 use crate::config::Section;
-use crate::explain::{Answers, Compared, Look, Next, Surveys, View, What, json, sentence};
+use crate::explain::{
+    Answers, Compared, Look, Next, Supposed, Surveys, View, What, json, sentence,
+};
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
-use crate::model::share_tree::ShareTree;
 use crate::model::wait::{Ahead, Remedy, UserBound, Wait};
 use crate::words::event::EvictReason;
 use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PartitionId};
@@ -36,7 +37,10 @@ impl Answers for Engine {
         self.nominate(node, &mut nominated);
         let mut search = self.search(node, &fits, &nominated);
         search.without = look.without;
-        search.tree = look.tree.unwrap_or(search.tree);
+        if let Some(shares) = look.shares {
+            search.tree = &shares.tree;
+            search.share = shares.share.as_deref().unwrap_or(search.share);
+        }
         let pick = search.run()?;
         let is_nominated = nominated.iter().flatten().any(|job| *job == pick.job);
         Some(Next {
@@ -50,21 +54,24 @@ impl Answers for Engine {
     fn supposed(
         &self,
         label: PartitionId,
-        more: &Resource,
+        node: Option<&Resource>,
         weight: Option<(ShareNodeId, f64)>,
-    ) -> ShareTree {
+    ) -> Supposed {
         let mut tree = self.tree_of(label).clone();
-        tree.capacity += *more;
-        if !more.is_zero() {
+        let mut share = None;
+        if let Some(more) = node {
+            tree.capacity += *more;
             self.follow_in(&mut tree, self.tree_label(label));
+            let (slots, room) = (self.slots_with(1, more), self.cluster.capacity + *more);
+            share = self.share.with_slots(slots, &room, &world!(self));
         }
         if let Some((at, weight)) = weight {
             tree.node_mut(at).weight = weight;
         }
-        let (share, capacity) = (&*self.share, tree.capacity);
-        share.entitle(&mut tree, &capacity);
-        tree.rekey_all(share, &capacity);
-        tree
+        let (stage, capacity) = (share.as_deref().unwrap_or(&*self.share), tree.capacity);
+        stage.entitle(&mut tree, &capacity);
+        tree.rekey_all(stage, &capacity);
+        Supposed { tree, share }
     }
 
     fn ahead_on(

@@ -148,15 +148,21 @@ impl Engine {
     /// scarcest resource type.
     pub(super) fn count_slots(&mut self) {
         let before = self.slots;
-        self.slots = match self.setup.config.slots_per_node {
-            Some(per_node) => {
-                let nodes = self.cluster.schedulable_count;
-                per_node.map(|slots| slots.saturating_mul(nodes))
-            }
-            None => [self.shared_slots(), 0],
-        };
+        self.slots = self.slots_with(0, &Resource::ZERO);
         if self.slots != before {
             self.tell(|_| Some(Change::Nodes));
+        }
+    }
+
+    /// The slots of each pool if there were so many more nodes, with `more` together.
+    pub(super) fn slots_with(&self, nodes: u32, more: &Resource) -> [u32; POOLS] {
+        let nodes = self.cluster.schedulable_count + nodes;
+        match self.setup.config.slots_per_node {
+            Some(per_node) => per_node.map(|slots| slots.saturating_mul(nodes)),
+            None => [
+                self.shared_slots(nodes, &(self.cluster.capacity + *more)),
+                0,
+            ],
         }
     }
 
@@ -171,9 +177,8 @@ impl Engine {
         self.entitled_late |= self.tree_of(partition).node(leaf).demand.is_zero();
     }
 
-    fn shared_slots(&self) -> u32 {
-        let size = self.mean_size();
-        let capacity = &self.cluster.capacity;
+    fn shared_slots(&self, nodes: u32, capacity: &Resource) -> u32 {
+        let size = self.mean_size(nodes);
         let slots = |i: usize| capacity[i].max(0) / size[i].max(1);
         let whole = self.cluster.compared(capacity);
         let scarce = (0..RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0 && whole[*i] < i64::MAX);
@@ -187,9 +192,9 @@ impl Engine {
     /// The mean size of the running containers. Asks cost nothing, so they only fill the sample up
     /// to one container a node. The asks of each user weigh the same, however many they are: a
     /// million tiny asks on a busy cluster change no slots.
-    fn mean_size(&self) -> Resource {
+    fn mean_size(&self, nodes: u32) -> Resource {
         let (mut sum, mut count) = self.answered();
-        let places = i64::from(self.cluster.schedulable_count) - count;
+        let places = i64::from(nodes) - count;
         let mut asked: BTreeMap<UserId, (Resource, i64)> = BTreeMap::new();
         for job in self.cluster.jobs().filter(|_| places > 0) {
             for ask in job.pending().filter(|ask| !ask.facts.am) {

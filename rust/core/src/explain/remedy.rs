@@ -5,17 +5,21 @@ use super::survey::Survey;
 use super::turn::Found;
 use super::{Look, View};
 use crate::backlog::{Entry, ShapeSize};
+use crate::config::Compare;
 use crate::model::admission::{Counted, Reached};
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job, Standing};
 use crate::model::wait::{OrderLimit, PendingAsk, Reason, Remedy};
 use crate::words::ids::{Locality, PlaceId};
-use crate::words::keys::{Near, Step, Tag};
+use crate::words::keys::{Near, ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// What a copy of a queue costs with its new entitlement, in looks at jobs.
 const COPY_LOOKS: usize = 4;
+
+/// How many weights are tried, each four times the one before.
+const WEIGHTS_MAX: i32 = 6;
 
 impl View<'_> {
     /// How many jobs and queues the remedies for a reason look at, at most; 0 if only at the job's
@@ -28,7 +32,8 @@ impl View<'_> {
             | Reason::UserMasters { .. }
             | Reason::QueueLimit { .. }
             | Reason::MasterLimit { .. } => jobs + queues,
-            Reason::Quota { .. } | Reason::Share { .. } | Reason::Behind { .. } => jobs + copies,
+            Reason::Share { .. } => jobs + copies * WEIGHTS_MAX as usize,
+            Reason::Quota { .. } | Reason::Behind { .. } => jobs + copies,
             Reason::TooLarge { .. }
             | Reason::NoNodes { .. }
             | Reason::Blacklisted { .. }
@@ -60,7 +65,7 @@ impl View<'_> {
             Reason::JobLimit { .. } | Reason::UserJobs { .. } => self.more_running_jobs(asked.job),
             Reason::UserLimit { .. } | Reason::UserMasters { .. } => {
                 let others = self.others_of_user(asked);
-                let before = [others.before, others.first];
+                let before = [others.before, others.first, others.now];
                 let remedy = self.answers.user_remedy(asked.job, asked.ask, &before);
                 remedy.into_iter().collect()
             }
@@ -82,8 +87,9 @@ impl View<'_> {
             Reason::QueueLimit { .. } => self.larger_queues(asked),
             Reason::MasterLimit { .. } => self.more_masters(asked),
             Reason::Held(held) => released(held),
-            Reason::Quota { .. } => self.of_share(asked, found),
-            Reason::Share { .. } => or_another_node(self.of_share(asked, found)),
+            Reason::Quota { .. } | Reason::Share { .. } => {
+                or_another_node(self.of_share(asked, found))
+            }
             Reason::Behind { .. } => or_another_node(self.higher_priority(asked, found)),
             Reason::Locality { until_ms, .. } => {
                 let widened = |at_ms| Remedy::Time {
@@ -138,24 +144,58 @@ impl View<'_> {
         let Some((next, passed)) = &found.passed else {
             return Vec::new();
         };
-        let mut remedies = self.share.remedies(asked, passed, &self.world);
+        let remedies = self.share.remedies(asked, passed, &self.world);
         let node = self.world.cluster.node(next.node);
-        let label = asked.ask.facts.partition;
-        remedies.retain(|remedy| match (remedy, passed.apart, node) {
-            // A weight divides anew what queues are entitled to, and with that what masters may be.
-            (Remedy::Weight { weight, .. }, Some((child, _)), Some(node)) => {
-                let weight = Some((child, *weight));
-                let tree = self.answers.supposed(label, &Resource::ZERO, weight);
-                let look = Look {
-                    tree: Some(&tree),
-                    ..Look::default()
-                };
-                let next = self.answers.next_on(node, &self.size(asked), look);
-                next.is_some_and(|next| next.job == asked.job.facts.job)
+        let holds = |remedy: Remedy| match (remedy, passed.apart, node) {
+            (Remedy::Weight { .. }, Some((child, _)), Some(node)) => {
+                self.enough_weight(asked, remedy, child, node)
             }
-            _ => true,
-        });
-        remedies
+            _ => Some(remedy),
+        };
+        remedies.into_iter().filter_map(holds).collect()
+    }
+
+    /// The same weight or a larger one with which the job is next on a node. A weight divides anew
+    /// what the queues below are entitled to, and with that their turns and what masters may be.
+    fn enough_weight(
+        &self,
+        asked: &PendingAsk<'_>,
+        remedy: Remedy,
+        child: ShareNodeId,
+        node: &Node,
+    ) -> Option<Remedy> {
+        let Remedy::Weight {
+            queue,
+            weight,
+            resource,
+            ..
+        } = remedy
+        else {
+            return Some(remedy);
+        };
+        let label = asked.ask.facts.partition;
+        (0..WEIGHTS_MAX).find_map(|step| {
+            let weight = weight * 4_f64.powi(step);
+            let shares = self.answers.supposed(label, None, Some((child, weight)));
+            let look = Look {
+                shares: Some(&shares),
+                ..Look::default()
+            };
+            let next = self.answers.next_on(node, &self.size(asked), look)?;
+            let raised = shares.tree.node(child);
+            let entitled = match raised.compared_by {
+                Some(Compare::Capacity) => raised.guaranteed,
+                _ => raised.fair_share,
+            };
+            let larger = Remedy::Weight {
+                queue,
+                weight,
+                resource,
+                entitled: entitled[usize::from(resource)],
+            };
+            let found = if step == 0 { remedy } else { larger };
+            (next.job == asked.job.facts.job).then_some(found)
+        })
     }
 
     /// Returns the least limit of running jobs of each queue on the path with which the job would

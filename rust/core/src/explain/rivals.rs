@@ -17,8 +17,11 @@ pub(super) struct Rivals {
     pub(super) all: Resource,
     /// Those that may go before it.
     pub(super) before: Resource,
-    /// Those that stand before it in its leaf and need no more room than there is or it needs.
+    /// Those that stand before it in its leaf, within the maximums of queues, and would fit where
+    /// it would.
     pub(super) first: Resource,
+    /// Those of them that fit a node now, or the room that it needs.
+    pub(super) now: Resource,
 }
 
 /// What is known of each shape.
@@ -64,7 +67,7 @@ impl View<'_> {
         };
         let below = |leaf: ShareNodeId| self.world.tree.path_up(leaf).any(|above| above == at);
         let mine = Entry::new(asked.job, asked.ask);
-        let (mut sums, mut large, mut roomy) = (Rivals::default(), Shapes::new(), Shapes::new());
+        let (mut sums, mut large, mut roomy) = (Rivals::default(), Shapes::new(), BTreeMap::new());
         for other in self.world.cluster.jobs_of(below) {
             for ask in other.pending() {
                 let entry = Entry::new(other, ask);
@@ -76,11 +79,14 @@ impl View<'_> {
                 }
                 let wanted = ask.facts.resource.times(i64::from(ask.facts.count));
                 sums.all += wanted;
-                if other.leaf == asked.job.leaf
-                    && entry < mine
-                    && self.has_room_now(ask, asked, &mut roomy)
+                if other.leaf == asked.job.leaf && entry < mine && self.is_within_limits(other, ask)
                 {
-                    sums.first += wanted;
+                    let roomy = *roomy
+                        .entry(ask.shape)
+                        .or_insert_with(|| self.would_fit(ask, asked));
+                    for (sum, counts) in [&mut sums.first, &mut sums.now].into_iter().zip(roomy) {
+                        *sum += if counts { wanted } else { Resource::ZERO };
+                    }
                 }
                 if !self.stays_behind(asked, other, ask) {
                     sums.before += wanted;
@@ -88,6 +94,15 @@ impl View<'_> {
             }
         }
         sums
+    }
+
+    /// Whether the maximums of its queues leave an ask room.
+    fn is_within_limits(&self, job: &Job, ask: &Ask) -> bool {
+        let tree = self.world.tree;
+        tree.path_up(job.leaf).all(|at| {
+            let room = || tree.room_at(at, job.leaf, ask.shape);
+            !tree.node(at).limited || ask.facts.resource.fits_in(&room())
+        })
     }
 
     /// Whether an ask could ever run. `large` keeps whether a node is large enough, by shape.
@@ -106,14 +121,18 @@ impl View<'_> {
         *large && (!is_choosy || nodes.any(takes))
     }
 
-    /// Whether an ask fits a node, or the room that another one needs. `roomy` keeps that by shape.
-    fn has_room_now(&self, ask: &Ask, asked: &PendingAsk<'_>, roomy: &mut Shapes) -> bool {
-        let size = self.backlog.shapes.get(ask.shape).size;
-        let mut nodes = size.nodes(self.world.cluster);
-        *roomy.entry(ask.shape).or_insert_with(|| {
-            size.resource.fits_in(&asked.size())
-                || nodes.any(|node| size.resource.fits_in(&node.free))
-        })
+    /// Whether an ask fits a node that has the room that another one needs besides what is free,
+    /// and whether it fits one of both alone.
+    fn would_fit(&self, ask: &Ask, asked: &PendingAsk<'_>) -> [bool; 2] {
+        let (size, other) = (self.backlog.shapes.get(ask.shape).size, asked.size());
+        let fits_in = |room: &dyn Fn(&Node) -> Resource| {
+            let mut nodes = size.nodes(self.world.cluster);
+            nodes.any(|node| size.resource.fits_in(&room(node)))
+        };
+        [
+            fits_in(&|node| node.free.component_max(&other)),
+            size.resource.fits_in(&other) || fits_in(&|node| node.free),
+        ]
     }
 
     /// Whether another ask stands behind an ask, wherever it may run.

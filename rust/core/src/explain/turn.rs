@@ -367,9 +367,10 @@ impl View<'_> {
             free: size.resource,
         };
         let node = Node::new(facts, size.resource, size.resource);
-        let tree = self.answers.supposed(size.partition, &size.resource, None);
+        let more = Some(&size.resource);
+        let shares = self.answers.supposed(size.partition, more, None);
         let look = Look {
-            tree: Some(&tree),
+            shares: Some(&shares),
             ..Look::default()
         };
         let next = self.answers.next_on(&node, &size, look)?;

@@ -20,10 +20,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Where a search looks: everywhere by default.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Look<'a> {
-    /// In this tree of shares instead of the one in force.
-    pub(crate) tree: Option<&'a ShareTree>,
+    /// With these shares instead of those in force.
+    pub(crate) shares: Option<&'a Supposed>,
     /// Leaves out those asks, as if they stood behind the others.
     pub(crate) without: Option<&'a dyn Fn(&Entry) -> bool>,
+}
+
+/// The shares for a label's nodes as they would be.
+pub(crate) struct Supposed {
+    pub(crate) tree: ShareTree,
+    /// The stage, if that would be another one.
+    pub(crate) share: Option<Box<dyn Share>>,
 }
 
 /// The ask that a search finds on a node.
@@ -42,14 +49,14 @@ pub(crate) trait Answers {
     /// Returns the ask that the node serves next, if there were room for a container of `size`.
     fn next_on(&self, node: &Node, size: &ShapeSize, look: Look<'_>) -> Option<Next>;
 
-    /// Returns the tree of shares for a label's nodes as it would be if there were `more` of them,
-    /// and if a queue had another weight.
+    /// Returns the shares for a label's nodes as they would be with one more node of that room, and
+    /// if a queue had another weight.
     fn supposed(
         &self,
         label: PartitionId,
-        more: &Resource,
+        node: Option<&Resource>,
         weight: Option<(ShareNodeId, f64)>,
-    ) -> ShareTree;
+    ) -> Supposed;
 
     /// Returns the jobs with asks in the leaf of one that stand before it and that the node may
     /// serve, if there were room for `size`. Counts up to `most` asks of each size.

@@ -135,8 +135,12 @@ struct Saved {
 
 impl DynamicPriority {
     fn new(config: &Config) -> DynamicPriority {
+        DynamicPriority::of(config.own(settings::SECTION, settings::read))
+    }
+
+    fn of(settings: Settings) -> DynamicPriority {
         DynamicPriority {
-            settings: config.own(settings::SECTION, settings::read),
+            settings,
             accounts: Accounts::default(),
             opened: BTreeSet::new(),
             leaves: Vec::new(),
@@ -388,11 +392,15 @@ impl DynamicPriority {
     fn follow_slots(&mut self, world: &World<'_>, stale: &mut Stale) {
         let slots = DynamicPriority::usable_slots(world);
         if slots != self.slots {
-            self.slots = slots;
-            self.accounts.set_quotas(slots, &self.settings.policy);
-            self.take_over_quotas();
+            self.divide_among(slots);
             stale.shares();
         }
+    }
+
+    fn divide_among(&mut self, slots: [u32; POOLS]) {
+        self.slots = slots;
+        self.accounts.set_quotas(slots, &self.settings.policy);
+        self.take_over_quotas();
     }
 
     fn has_quota_left(&self, leaf: usize, node: &ShareNode) -> bool {
@@ -535,6 +543,24 @@ impl Share for DynamicPriority {
                 node.active_share.0[i] = active[at];
             }
         }
+    }
+
+    fn with_slots(
+        &self,
+        slots: [u32; POOLS],
+        room: &Resource,
+        world: &World<'_>,
+    ) -> Option<Box<dyn Share>> {
+        let mut other = DynamicPriority {
+            accounts: self.accounts.clone(),
+            leaves: self.leaves.clone(),
+            authorities: self.authorities.clone(),
+            interval: self.interval,
+            ..DynamicPriority::of(self.settings)
+        };
+        other.divide_among(DynamicPriority::usable_of(slots, room, world));
+        other.settle_payers(world.now, &mut Stale::default());
+        Some(Box::new(other))
     }
 
     fn explain(

@@ -11,7 +11,7 @@ use crate::config::Compare;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
-use crate::words::keys::Layout;
+use crate::words::keys::{Layout, POOLS};
 use crate::words::resource::Resource;
 
 /// Which queue is next.
@@ -39,6 +39,16 @@ pub trait Share: Keys + Stage + Send {
 
     /// The same, to change.
     fn market_mut(&mut self) -> Option<&mut dyn Market> {
+        None
+    }
+
+    /// The market as it would be if the cluster were of `room` and had other slots.
+    fn with_slots(
+        &self,
+        _slots: [u32; POOLS],
+        _room: &Resource,
+        _world: &World<'_>,
+    ) -> Option<Box<dyn Share>> {
         None
     }
 

@@ -137,18 +137,20 @@ impl Engine {
         let user = book.users.get(&job.facts.user)?;
         let weight = self.cluster.queues.weight_of(queue, job.facts.user);
         if !over {
-            let (wanted, all) = (
-                ask.facts.resource + user.masters.on(label),
-                ask.facts.resource + book.masters.on(label),
-            );
+            let (size, at) = (ask.facts.resource, (queue, label));
+            let of_user = size + user.masters.on(label);
+            let of_all = size + book.masters.on(label);
+            let users = (book.users_that_count(), job.facts.user);
+            let fits = |terms: &Terms, share: Option<f64>| {
+                let of_leaf = self.masters_of_leaf(at, terms, share);
+                let limit = self.masters_of(terms, at, users, (share, of_leaf));
+                terms.fits(&of_user, &limit) && terms.fits(&of_all, &of_leaf)
+            };
             let per_mille = least(1_000, |per_mille| {
-                let share = Some(f64::from(per_mille) / 1_000.0);
-                let users = (book.users_that_count(), job.facts.user);
-                let of_leaf = self.masters_of_leaf((queue, label), &terms, share);
-                let limit = self.masters_of(&terms, (queue, label), users, (share, of_leaf));
-                terms.fits(&wanted, &limit) && terms.fits(&all, &of_leaf)
+                fits(&terms, Some(f64::from(per_mille) / 1_000.0))
             });
-            return per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });
+            let share = per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });
+            return share.or_else(|| raised_rule(queue, &terms, |terms| fits(&terms, None)));
         }
         let usage = self.usage_of((queue, label), &terms, book);
         let bound = Bound {
@@ -180,19 +182,7 @@ impl Engine {
             let limit = terms.limit(&usage);
             !terms.is_over(&used, &terms.of_user(&limit, bound.weight))
         };
-        let with_rule = |rule: UserLimit| goes_on(Terms { rule, ..*terms });
-        let rule = terms.rule;
-        let percent = least(100, |percent| {
-            let percent = percent as f32;
-            with_rule(UserLimit { percent, ..rule })
-        });
-        let tenths = least(10_000, |tenths| {
-            let factor = Some(tenths as f32 / 10.0);
-            with_rule(UserLimit { factor, ..rule })
-        });
-        let by_percent = percent.map(|percent| Remedy::UserPercent { queue, percent });
-        by_percent
-            .or(tenths.map(|tenths| Remedy::UserFactor { queue, tenths }))
+        raised_rule(queue, terms, goes_on)
             .or_else(|| self.larger_queue(queue, terms, &used, goes_on))
     }
 
@@ -231,6 +221,24 @@ struct Bound {
     used: Resource,
     usage: Usage,
     weight: f32,
+}
+
+/// The least percentage of a user in a leaf that is enough, or else the least factor.
+fn raised_rule(queue: QueueId, terms: &Terms, is_enough: impl Fn(Terms) -> bool) -> Option<Remedy> {
+    let with_rule = |rule: UserLimit| is_enough(Terms { rule, ..*terms });
+    let rule = terms.rule;
+    let percent = least(100, |percent| {
+        let percent = percent as f32;
+        with_rule(UserLimit { percent, ..rule })
+    });
+    let tenths = || {
+        least(10_000, |tenths| {
+            let factor = Some(tenths as f32 / 10.0);
+            with_rule(UserLimit { factor, ..rule })
+        })
+    };
+    let by_percent = percent.map(|percent| Remedy::UserPercent { queue, percent });
+    by_percent.or_else(|| tenths().map(|tenths| Remedy::UserFactor { queue, tenths }))
 }
 
 /// The least number up to `most` that is enough, if `most` is.

@@ -160,7 +160,7 @@ impl BoundedJob {
 }
 
 /// All jobs with an authority.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Authorities {
     held: BTreeMap<Key, BoundedJob>,
     /// Debts of this interval for jobs that ended, moved or got another authority, by leaf.

@@ -36,12 +36,21 @@ impl DynamicPriority {
     /// room of ApplicationMasters is deducted. Otherwise the first users would get all their slots,
     /// and the last would lack all the room that masters hold.
     pub(super) fn usable_slots(world: &World<'_>) -> [u32; POOLS] {
-        let mut slots = world.slots;
+        DynamicPriority::usable_of(world.slots, &world.cluster.capacity, world)
+    }
+
+    /// The same of other slots, in a cluster of another capacity.
+    pub(super) fn usable_of(
+        mut slots: [u32; POOLS],
+        capacity: &Resource,
+        world: &World<'_>,
+    ) -> [u32; POOLS] {
         if world.shared() {
             let root = world.tree.node(ShareNodeId::ROOT);
-            let room = world.cluster.capacity.minus_or_zero(&root.am_used);
-            let room = world.cluster.compared(&room);
-            slots[0] = part_of(slots[0], &room, &world.cluster.capacity);
+            let room = world
+                .cluster
+                .compared(&capacity.minus_or_zero(&root.am_used));
+            slots[0] = part_of(slots[0], &room, capacity);
         }
         slots
     }

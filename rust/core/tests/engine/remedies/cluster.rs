@@ -21,6 +21,7 @@ pub(super) struct Case {
     config: Value,
     labels: Vec<u32>,
     pub(super) jobs: Vec<u32>,
+    pub(super) was_reloaded: bool,
     /// What was granted since the cluster was made, for a failure.
     grants: Vec<Grant>,
 }
@@ -48,6 +49,7 @@ impl Case {
             config,
             labels: Vec::new(),
             jobs: Vec::new(),
+            was_reloaded: false,
             grants: Vec::new(),
         };
         for _ in 0..1 + dice.below(4) {
@@ -180,6 +182,13 @@ impl Case {
         }
     }
 
+    /// The same in the other order.
+    pub(super) fn report_from_last(&mut self) {
+        for node in (0..self.host.nodes() as u32).rev() {
+            self.report(node);
+        }
+    }
+
     fn report(&mut self, node: u32) -> Vec<Grant> {
         let grants = self.host.beat(node);
         self.grants.extend(&grants);
@@ -203,6 +212,15 @@ impl Case {
     pub(super) fn got(&self, job: u32, wait: &Value) -> usize {
         let counts = |grant: &&Grant| grant.job == job && wait["ask"] == grant.ask;
         self.grants.iter().filter(counts).count()
+    }
+
+    /// How many containers the jobs of its queue have got.
+    pub(super) fn queue_got(&self, job: u32) -> usize {
+        let queue = |job: u32| Some(self.host.engine.cluster().job(JobId(job))?.facts.queue);
+        let grants = self.grants.iter();
+        grants
+            .filter(|grant| queue(grant.job) == queue(job))
+            .count()
     }
 
     /// Who got containers where since the cluster was made, for a failure.
@@ -329,6 +347,7 @@ impl Case {
     }
 
     pub(super) fn reload(&mut self) {
+        self.was_reloaded = true;
         self.host
             .request(json!({"op": "reload", "config": self.config}));
     }
@@ -362,7 +381,7 @@ impl Case {
                     }
                     new_node = true;
                 }
-                "bid" | "interval" => return self.bid(job, name, what),
+                "bid" | "interval" => return self.bid(name, what),
                 name if self.configure(name, what) => {}
                 _ => return false,
             }
@@ -438,9 +457,8 @@ impl Case {
         true
     }
 
-    /// Bids, and waits for the interval in which that counts. It may count for less in the next
-    /// one: fractions of slots are carried.
-    fn bid(&mut self, job: u32, name: &str, what: &Value) -> bool {
+    /// Bids, and waits for the interval in which that counts.
+    fn bid(&mut self, name: &str, what: &Value) -> bool {
         if name == "bid" {
             let (path, micro) = (self.path(&what["queue"]), &what["rounded"][0]);
             let rate = micro.as_f64().expect("credits") / 1e6;
@@ -456,10 +474,6 @@ impl Case {
         while self.host.now < until {
             self.host.now = (self.host.now + 500).min(until);
             self.host.tick();
-            let wait = self.wait(job);
-            if wait.is_none_or(|wait| wait["reason"]["quota"].is_null()) {
-                break;
-            }
         }
         true
     }

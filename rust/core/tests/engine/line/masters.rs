@@ -19,6 +19,8 @@ struct Class {
     user: u32,
     gb: i64,
     vcores: i64,
+    /// The round in which the first come.
+    from: usize,
 }
 
 /// A cluster whose ApplicationMasters stand at one limit.
@@ -52,6 +54,7 @@ impl Case {
             user,
             gb,
             vcores,
+            from: 0,
         };
         let large = leaf("p.a", 0, 3 + draw(4), 1);
         let mut classes = vec![Class {
@@ -96,18 +99,24 @@ impl Case {
     }
 
     /// Leaves whose own limits are too small for any, so that each runs one: 12 of 24 GB all
-    /// together. The large one's was made first, and so it is next as soon as it has none.
+    /// together. The large one's was made first, and so it is next as soon as it has none. It comes
+    /// when the others run, which start and so end one after the other: room for it is never free.
     fn of_many_leaves(large: Class) -> Case {
         let leaves = [
             "p.a", "p.b", "p.c", "p.d", "p.e", "p.f", "p.g", "p.h", "p.i", "p.j", "p.k", "p.l",
             "p.m", "p.n",
         ];
-        let small = |leaf: &'static str| Class {
+        let small = |(from, leaf): (usize, &'static str)| Class {
             leaf,
             gb: 1,
+            from,
             ..large
         };
-        let others = leaves.into_iter().skip(1).map(small);
+        let others = leaves.into_iter().enumerate().skip(1).map(small);
+        let large = Class {
+            from: leaves.len(),
+            ..large
+        };
         let queue = |leaf: &str| json!({"path": format!("root.{leaf}"), "max_am_share": 0.1});
         Case {
             share: "fair",
@@ -128,6 +137,7 @@ impl Case {
             classes: self.classes.clone(),
             jobs: BTreeMap::new(),
             next: 0,
+            rounds: 0,
         };
         (0..5 * lives).for_each(|_| drop(cluster.round()));
         let mut sums = vec![(0, 0); self.classes.len()];
@@ -143,12 +153,12 @@ impl Case {
     }
 
     /// What is wrong with the large ones: in line with others of their user they start as often as
-    /// those.
+    /// those, give or take a fifth: within the time each starts some twenty times.
     fn fault(&self) -> Option<String> {
         let mixed = self.play();
         let small = self.classes.iter().zip(&mixed).skip(1);
         let mut small = small.filter(|(class, _)| class.user == 0);
-        let behind = small.any(|(_, small)| mixed[0].0 < small.0 * 95 / 100 - 1);
+        let behind = small.any(|(_, small)| mixed[0].0 < small.0 * 4 / 5 - 1);
         behind.then(|| format!("{self:?}: started and MB {mixed:?}"))
     }
 }
@@ -160,6 +170,7 @@ struct Cluster {
     /// The class of each job.
     jobs: BTreeMap<u32, usize>,
     next: u32,
+    rounds: usize,
 }
 
 impl Cluster {
@@ -175,6 +186,7 @@ impl Cluster {
         };
         let before = runs(&self.steady);
         self.submit(&before);
+        self.rounds += 1;
         self.steady.round();
         let after = runs(&self.steady);
         let mut sums = vec![(0, 0); self.classes.len()];
@@ -191,7 +203,8 @@ impl Cluster {
 
     /// Submits jobs of each class in turn until enough of each wait.
     fn submit(&mut self, running: &BTreeMap<u32, Resource>) {
-        for (i, class) in self.classes.clone().into_iter().enumerate() {
+        let classes = self.classes.clone().into_iter().enumerate();
+        for (i, class) in classes.filter(|(_, class)| class.from <= self.rounds) {
             let waits = |(job, of): &(&u32, &usize)| **of == i && !running.contains_key(job);
             let waiting = self.jobs.iter().filter(waits).count();
             for _ in waiting..WAITING {

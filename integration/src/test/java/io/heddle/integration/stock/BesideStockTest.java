@@ -41,12 +41,10 @@ public class BesideStockTest {
    */
   private static final boolean SPREAD_COUNTS = false;
   /**
-   * Cases in which Heddle and stock Fair are behind Capacity, five of them of one or two nodes. Its
-   * default lets ApplicationMasters have a tenth of the cluster instead of half: jobs run one by
-   * one.
+   * Cases in which Heddle and stock Fair are behind Capacity. Its default lets ApplicationMasters
+   * have a tenth of the cluster instead of half: jobs run one by one.
    */
-  private static final Set<Long> CROWDED =
-      Set.of(44L, 89L, 93L, 121L, 215L, 304L, 394L, 428L);
+  private static final Set<Long> CROWDED = Set.of(44L, 89L, 121L, 394L, 428L);
   private static final int WORST = 10;
   private static final int FAILURES_SHOWN = 5;
   private static final List<Defaults> STOCK = List.of(Defaults.FAIR, Defaults.CAPACITY);

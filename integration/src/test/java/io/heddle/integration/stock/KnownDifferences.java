@@ -72,7 +72,7 @@ final class KnownDifferences {
       name = ofOrder(scenario, difference.stockView(), difference.otherView());
     }
     return name == null && OPEN_SEEDS.get(kind).contains(scenario.seed)
-        ? "listed seed: " + difference.kind() : name;
+        ? "listed seed " + scenario.seed + ": " + difference.kind() : name;
   }
 
   /**

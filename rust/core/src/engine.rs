@@ -40,6 +40,7 @@ mod invariants;
 mod labels;
 mod level;
 mod listing;
+mod need;
 mod note;
 mod offer;
 mod partitions;
@@ -86,7 +87,7 @@ use crate::words::ledger::{Entry, LedgerBatch};
 use asks::CutAt;
 use at_limit::Lines;
 use preemption::Starving;
-use promises::Promise;
+use promises::{Promise, Promised};
 use reservation::Rest;
 use roomy::Roomy;
 use serde_json::Value;
@@ -173,6 +174,8 @@ pub struct Engine {
     tries: BTreeMap<ShapeId, u32>,
     /// Room that was made on nodes, by the ask that it was made for.
     promises: BTreeMap<NodeId, Vec<Promise>>,
+    /// How many of them each ask has.
+    promised: Promised,
     /// Evicted containers that have not ended yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
     /// Containers that the last round would have taken, had it not been told to observe only.
@@ -241,6 +244,7 @@ impl Engine {
             rests: BTreeMap::new(),
             tries: BTreeMap::new(),
             promises: BTreeMap::new(),
+            promised: Promised::new(),
             evicting: BTreeSet::new(),
             observed: BTreeSet::new(),
             cut_at: None,

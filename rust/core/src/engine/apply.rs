@@ -165,7 +165,7 @@ impl Engine {
 
     fn remove_node(&mut self, id: NodeId) {
         self.reservations.remove(&id);
-        self.promises.remove(&id);
+        self.break_promises(id);
         self.rests.remove(&id);
         // The host would refuse these grants later, but the node's books end here.
         let unanswered = self.in_flight.iter();

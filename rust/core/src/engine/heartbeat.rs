@@ -6,7 +6,7 @@ use super::level::{LEAVES_MS, Level};
 use super::partitions::may_be_lent;
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
-use crate::backlog::{FitList, ShapeSize};
+use crate::backlog::{Entry, FitList, ShapeSize};
 use crate::config::Granted;
 use crate::model::change::Change;
 use crate::model::cluster::Node;
@@ -262,9 +262,17 @@ impl Engine {
         self.renew_lines();
         let node = self.cluster.node(id).expect("the heartbeat found it");
         self.nominate(node, nominated);
+        // An ask whose room has been made elsewhere takes other room only if nobody else does.
+        let spoken_for = |entry: &Entry| self.is_spoken_for(entry);
         let mut search = self.search(node, fits, nominated);
         search.lends = lends;
-        let pick = search.run();
+        search.without = (!self.promised.is_empty()).then_some(&spoken_for);
+        let mut pick = search.run();
+        if pick.is_none() && search.without.is_some() {
+            search = self.search(node, fits, nominated);
+            search.lends = lends;
+            pick = search.run();
+        }
         let (skips, left_out) = (search.skips, search.left_out);
         let overtaken = search.overtaken;
         self.subject.set(None);

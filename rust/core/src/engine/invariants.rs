@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::partitions::may_be_lent;
+use super::promises::Promised;
 use crate::backlog::{Entry, List, Spot};
 use crate::model::by_label::ByLabel;
 use crate::model::cluster::{LabelRoom, Node};
@@ -28,7 +29,17 @@ impl Engine {
         self.check_places()?;
         self.check_classes()?;
         self.check_notes()?;
+        self.check_promises()?;
         self.check_roomy()
+    }
+
+    /// The promises of each ask are counted.
+    fn check_promises(&self) -> Result<(), String> {
+        let mut counted = Promised::new();
+        for (_, promise) in self.promises() {
+            *counted.entry((promise.job, promise.ask)).or_insert(0) += 1;
+        }
+        same("promises by ask", &self.promised, &counted)
     }
 
     /// The notes of each job agree with it, or are due to be renewed.

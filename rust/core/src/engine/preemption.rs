@@ -17,7 +17,8 @@ use super::Engine;
 use super::asks::CutAt;
 use super::inside::Inside;
 use super::labels::Labels;
-use super::victims::{Eviction, Need, Round};
+use super::need::Need;
+use super::victims::{Eviction, Round};
 use crate::explain::Compared;
 use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
@@ -201,7 +202,7 @@ impl Engine {
                 grace_ms,
             });
         }
-        self.promise(plan.node, plan.pick);
+        self.promise(plan.node, plan.pick, plan.made_by.clone());
     }
 
     /// Whether the order stage, the user's limits and that on ApplicationMasters let an ask have a

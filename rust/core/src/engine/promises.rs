@@ -2,29 +2,35 @@
 //! Without a promise the room would go to whoever is next there, often to the queue or job that has
 //! just lost it, and the next round would kill again.
 //!
+//! It is served with that room alone: what ends on the node meanwhile goes to whoever is next, and
+//! its ask is next only where no other one wants the room. Else the room that was made would find
+//! its ask served, and go back to the job that has lost it.
+//!
 //! A promise is given up when its ask is withdrawn or served elsewhere and no other ask of its
 //! leaf and size can take its place; when the node can no longer serve it; when a limit is in the
 //! way once the room is there; and after a bounded time.
 
 use super::Engine;
 use super::search::Pick;
-use crate::backlog::ShapeSize;
+use crate::backlog::{Entry, ShapeSize};
 use crate::model::cluster::Node;
-use crate::model::job::{Ask, Job, Standing};
+use crate::model::job::{Ask, Container, Job, Standing};
 use crate::words::event::Decision;
-use crate::words::ids::{AskId, JobId, Millis, NodeId};
+use crate::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId};
 use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// Room on a node for one container of an ask.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Promise {
     pub(super) leaf: ShareNodeId,
     pub(super) job: JobId,
     pub(super) ask: AskId,
     pub(super) size: ShapeSize,
     pub(super) until_ms: Millis,
+    /// The containers that make the room.
+    pub(super) victims: Vec<(JobId, ContainerKey)>,
 }
 
 /// How many containers are promised, by ask.
@@ -32,7 +38,7 @@ pub(super) type Promised = BTreeMap<(JobId, AskId), u32>;
 
 impl Engine {
     /// Promises room on a node that its containers on their way out make.
-    pub(super) fn promise(&mut self, id: NodeId, pick: Pick) {
+    pub(super) fn promise(&mut self, id: NodeId, pick: Pick, victims: Vec<(JobId, ContainerKey)>) {
         let job = self.cluster.job(pick.job).expect("a pick is of a job");
         let grace_ms = Millis::from(self.setup.config.preemption.grace_ms);
         let promise = Promise {
@@ -41,7 +47,9 @@ impl Engine {
             ask: pick.ask,
             size: self.backlog.shapes.get(pick.shape).size,
             until_ms: self.now + grace_ms + self.setup.config.reserve_hold_ms,
+            victims,
         };
+        *self.promised.entry((pick.job, pick.ask)).or_insert(0) += 1;
         self.promises.entry(id).or_default().push(promise);
     }
 
@@ -51,33 +59,45 @@ impl Engine {
         all.flat_map(|(id, promises)| promises.iter().map(|promise| (*id, promise)))
     }
 
-    /// How many containers of each ask are promised.
-    pub(super) fn promised(&self) -> Promised {
-        let mut promised = Promised::new();
-        for (_, promise) in self.promises() {
-            *promised.entry((promise.job, promise.ask)).or_insert(0) += 1;
-        }
-        promised
+    /// The promises on a node.
+    pub(super) fn promises_on(&self, node: &Node) -> &[Promise] {
+        let promises = self.promises.get(&node.facts.node);
+        promises.map_or(&[], Vec::as_slice)
     }
 
-    /// The free room of a node that is promised to no ask; negative while containers on their way
-    /// out hold what is.
+    /// The free room of a node that is promised to no ask. What a promise will get of containers
+    /// on their way out is not free yet.
     pub(super) fn open_room(&self, node: &Node) -> Resource {
-        let promises = self.promises.get(&node.facts.node);
-        let promises = promises.map_or(&[][..], Vec::as_slice);
-        let sizes = promises.iter().map(|promise| promise.size.resource);
-        sizes.fold(node.free, |room, size| room - size)
+        let promises = self.promises_on(node).iter();
+        promises.fold(node.free, |room, promise| {
+            let coming = self
+                .coming(promise)
+                .map(|(_, container)| container.resource);
+            let coming = coming.fold(Resource::ZERO, |sum, size| sum + size);
+            room - promise.size.resource.minus_or_zero(&coming)
+        })
     }
 
     /// The free slots of a node that are promised to no ask, by pool.
     pub(super) fn open_slots(&self, node: &Node) -> [i64; POOLS] {
         let mut slots = self.slots_left(node);
-        for promise in self.promises.get(&node.facts.node).into_iter().flatten() {
-            if let Some(pool) = promise.size.pool {
+        for promise in self.promises_on(node) {
+            let frees = |(job, c): (JobId, &Container)| self.pool_of(job, c) == promise.size.pool;
+            if let Some(pool) = promise
+                .size
+                .pool
+                .filter(|_| !self.coming(promise).any(frees))
+            {
                 slots[pool] -= 1;
             }
         }
         slots
+    }
+
+    /// The containers that have yet to end for a promise.
+    fn coming(&self, promise: &Promise) -> impl Iterator<Item = (JobId, &Container)> {
+        let victims = promise.victims.iter();
+        victims.filter_map(|(id, key)| Some((*id, self.cluster.job(*id)?.containers.get(key)?)))
     }
 
     /// Grants what was promised on a node that reports, as far as the room has come.
@@ -88,13 +108,17 @@ impl Engine {
         decisions: &mut Vec<Decision>,
     ) {
         let mut at = 0;
-        while let Some(promise) = self.promises.get(&id).and_then(|all| all.get(at)).copied() {
+        while let Some(promise) = self.promises.get(&id).and_then(|all| all.get(at)) {
             let node = self.cluster.node(id).expect("the heartbeat found it");
+            if self.coming(promise).next().is_some() {
+                at += 1;
+                continue;
+            }
             let slot = promise.size.pool;
             let slot = slot.is_none_or(|pool| self.slots_left(node)[pool] > 0);
             let job = self.cluster.job(promise.job);
             let ask = job.and_then(|job| Some((job, job.ask(promise.ask)?)));
-            let ask = ask.filter(|(job, ask)| self.keeps(&promise, job, ask, node));
+            let ask = ask.filter(|(job, ask)| self.keeps(promise, job, ask, node));
             let Some((job, ask)) =
                 ask.filter(|_| slot && promise.size.resource.fits_in(&node.free))
             else {
@@ -123,10 +147,30 @@ impl Engine {
 
     fn break_promise(&mut self, id: NodeId, at: usize) {
         if let Some(all) = self.promises.get_mut(&id) {
-            all.remove(at);
+            let promise = all.remove(at);
             if all.is_empty() {
                 self.promises.remove(&id);
             }
+            let of_ask = (promise.job, promise.ask);
+            let count = self.promised.get_mut(&of_ask).expect("it is counted");
+            *count -= 1;
+            if *count == 0 {
+                self.promised.remove(&of_ask);
+            }
+        }
+    }
+
+    /// Whether all that an ask still lacks is promised to it.
+    pub(super) fn is_spoken_for(&self, entry: &Entry) -> bool {
+        let promised = self.promised.get(&(entry.job, entry.ask)).copied();
+        let ask = || self.cluster.job(entry.job)?.ask(entry.ask);
+        promised.is_some_and(|promised| ask().is_some_and(|ask| ask.facts.count <= promised))
+    }
+
+    /// Ends the promises on a node that has gone.
+    pub(super) fn break_promises(&mut self, id: NodeId) {
+        while self.promises.contains_key(&id) {
+            self.break_promise(id, 0);
         }
     }
 
@@ -156,6 +200,7 @@ impl Engine {
                 self.promises.insert(id, kept);
             }
         }
+        self.promised = given;
     }
 
     fn renewed(&self, id: NodeId, promise: Promise, given: &mut Promised) -> Option<Promise> {

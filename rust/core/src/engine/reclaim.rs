@@ -10,13 +10,16 @@ use super::victims::EVICTIONS_MAX;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Container, Job, Standing};
 use crate::words::event::{Decision, EvictReason};
-use crate::words::ids::{ContainerKey, NodeId, PartitionId};
+use crate::words::ids::{ContainerKey, JobId, NodeId, PartitionId};
 use crate::words::keys::{Claim, POOLS, Reclaimed, ShareKey, ShareNodeId, Victim};
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// How many asks of a claim are looked at for one that may have the room.
 const ASKS_MAX: usize = 64;
+
+/// How many nodes with room are looked at in vain for the claims.
+const TRIED_MAX: usize = 64;
 
 /// Containers that go, and the ask that gets their room.
 struct Exchange {
@@ -42,6 +45,9 @@ struct Named<'a> {
 
 /// By queue, on the nodes of a label: what it will use more than now, less what it will lose.
 type Changes = BTreeMap<(PartitionId, ShareNodeId), Resource>;
+
+/// The containers on their way out, by node.
+type Going<'a> = BTreeMap<NodeId, Vec<(JobId, &'a Container)>>;
 
 /// A claim with the asks that it stands for, in order of service.
 type Claimed<'a> = (Claim, Vec<(&'a Job, &'a Ask)>);
@@ -88,7 +94,9 @@ impl Engine {
             });
         }
         if let Some((node, pick)) = exchange.gets {
-            self.promise(node, pick);
+            let victims = exchange.victims.iter();
+            let victims = victims.map(|victim| (victim.job, victim.key)).collect();
+            self.promise(node, pick, victims);
         }
     }
 
@@ -120,11 +128,17 @@ impl Engine {
 
     /// Finds for the victims in turn which claims their room serves, until none lacks any.
     fn exchanges(&self, reclaimed: Reclaimed) -> Vec<Exchange> {
-        let mut promised = self.promised();
+        let mut promised = self.promised.clone();
         let mut claims = self.claimed(&reclaimed.claims, &promised);
         let mut rooms: BTreeMap<NodeId, Room<'_>> = BTreeMap::new();
         let mut changes = self.coming_changes();
-        let (mut missing, mut going) = (reclaimed.missing, 0);
+        let going_by_node = self.going_by_node();
+        if reclaimed.missing > 0 {
+            let books = (&mut claims, &mut promised, &mut changes);
+            self.count_coming_room(&going_by_node, books, &mut rooms);
+        }
+        let left: u32 = claims.iter().map(|(claim, _)| claim.count).sum();
+        let (mut missing, mut going) = (reclaimed.missing.min(left), 0);
         let mut exchanges = Vec::new();
         for victim in reclaimed.victims {
             let Some(named) = self.named(victim) else {
@@ -134,7 +148,8 @@ impl Engine {
             let Some(node) = self.cluster.node(id) else {
                 continue;
             };
-            let room = rooms.entry(id).or_insert_with(|| self.coming_room(node));
+            let room = rooms.entry(id);
+            let room = room.or_insert_with(|| self.coming_room(node, going_by_node.get(&id)));
             room.named.push(named);
             loop {
                 if missing == 0 || going >= EVICTIONS_MAX {
@@ -174,6 +189,54 @@ impl Engine {
         exchanges
     }
 
+    /// Serves claims with room that is free, or about to be, on any node: nothing must go for it.
+    fn count_coming_room<'a>(
+        &'a self,
+        going: &Going<'a>,
+        (claims, promised, changes): (&mut Vec<Claimed<'a>>, &mut Promised, &mut Changes),
+        rooms: &mut BTreeMap<NodeId, Room<'a>>,
+    ) {
+        let asks = claims.iter().flat_map(|(_, asks)| asks);
+        let sizes = asks.map(|(_, ask)| ask.facts.resource);
+        let Some(least) = sizes.reduce(|a, b| a.component_min(&b)) else {
+            return;
+        };
+        let mut vain = 0;
+        for node in self.cluster.nodes() {
+            if vain == TRIED_MAX {
+                return;
+            }
+            let mut room = self.coming_room(node, going.get(&node.facts.node));
+            if !least.fits_in(&room.free) {
+                continue;
+            }
+            vain += 1;
+            while let Some((at, job, ask)) = self.served(claims, promised, changes, (node, &room)) {
+                vain = 0;
+                self.settle_room(&mut room, ask);
+                self.count_change(changes, ask.facts.partition, job.leaf, ask.facts.resource);
+                claims[at].0.count -= 1;
+                *promised.entry((job.facts.job, ask.facts.ask)).or_insert(0) += 1;
+            }
+            rooms.insert(node.facts.node, room);
+        }
+    }
+
+    /// The containers on their way out, by node.
+    fn going_by_node(&self) -> Going<'_> {
+        let mut going = Going::new();
+        for (id, key) in &self.evicting {
+            let job = self.cluster.job(*id);
+            if let Some(container) = job.and_then(|job| job.containers.get(key)) {
+                going
+                    .entry(container.node)
+                    .or_default()
+                    .push((*id, container));
+            }
+        }
+        going
+    }
+
     /// The claims with their asks, less what is promised to them.
     fn claimed(&self, claims: &[Claim], promised: &Promised) -> Vec<Claimed<'_>> {
         let with_asks = |claim: &Claim| {
@@ -210,21 +273,23 @@ impl Engine {
         claims.iter().take(EVICTIONS_MAX).map(with_asks).collect()
     }
 
-    fn coming_room(&self, node: &Node) -> Room<'_> {
+    fn coming_room(&self, node: &Node, going: Option<&Vec<(JobId, &Container)>>) -> Room<'_> {
         let stopped = node.whole - node.used - node.free;
         let mut room = Room {
-            free: self.open_room(node) + stopped,
-            slots: self.open_slots(node),
+            free: node.free + stopped,
+            slots: self.slots_left(node),
             named: Vec::new(),
         };
-        for (id, key) in &self.evicting {
-            let job = self.cluster.job(*id);
-            let container = job.and_then(|job| job.containers.get(key));
-            if let Some(container) = container.filter(|c| c.node == node.facts.node) {
-                room.free += container.resource;
-                if let Some(pool) = self.pool_of(*id, container) {
-                    room.slots[pool] += 1;
-                }
+        for promise in self.promises_on(node) {
+            room.free -= promise.size.resource;
+            if let Some(pool) = promise.size.pool {
+                room.slots[pool] -= 1;
+            }
+        }
+        for (id, container) in going.into_iter().flatten() {
+            room.free += container.resource;
+            if let Some(pool) = self.pool_of(*id, container) {
+                room.slots[pool] += 1;
             }
         }
         room

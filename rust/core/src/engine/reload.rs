@@ -139,6 +139,7 @@ impl Engine {
         self.partitioned = false;
         self.starving.clear();
         self.promises.clear();
+        self.promised.clear();
         self.tree = ShareTree::new(self.share.layout(), self.setup.minimum_allocation);
         self.grow_tree();
         let jobs: Vec<_> = self.cluster.jobs().map(|job| job.facts).collect();

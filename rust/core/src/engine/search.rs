@@ -47,7 +47,7 @@ pub(super) struct Search<'a> {
     pub(super) subject: &'a Cell<Option<Subject>>,
     /// Jobs to try first, by pool.
     pub(super) nominated: &'a [Vec<JobId>; POOLS],
-    /// Asks that an explanation leaves out.
+    /// Asks that are left out: by an explanation, or because their room has been made.
     pub(super) without: Option<&'a dyn Fn(&Entry) -> bool>,
     /// Which pass over the tree of shares this is.
     pub(super) pass: Pass,
@@ -142,6 +142,9 @@ impl Search<'_> {
                         && self.admits(leaf, ask.shape)
                         && ask.may_run_on(self.node.facts.host, self.node.facts.rack)
                         && self.may_run(ask)
+                        && self
+                            .without
+                            .is_none_or(|without| !without(&Entry::new(job, ask)))
                     {
                         return Some(pick_of(&Entry::new(job, ask), ask.shape));
                     }

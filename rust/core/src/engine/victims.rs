@@ -7,6 +7,7 @@ use super::budget::Budget;
 use super::candidate::Candidate;
 use super::inside::Inside;
 use super::labels::{Labels, Surplus};
+use super::need::Need;
 use super::promises::Promised;
 use super::search::Pick;
 use crate::model::cluster::Node;
@@ -22,29 +23,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most evictions in a tick: bounds the work, and shows their effect before more follow.
 pub(super) const EVICTIONS_MAX: usize = 100;
 
-/// What a starved queue lacks on the nodes of a label.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Need {
-    pub(super) leaf: ShareNodeId,
-    pub(super) partition: PartitionId,
-    /// By resource type; 0 for a type that does not count.
-    pub(super) lacking: Resource,
-    pub(super) reason: EvictReason,
-}
-
-impl Need {
-    /// Whether the queue still lacks something that an ask of this size gives, if it has got that
-    /// much. A minimum is one of every type. A share is reached once that of one type is.
-    fn wants(&self, got: &Resource, size: &Resource) -> bool {
-        let counts = |i: &usize| self.lacking[*i] > 0;
-        let mut counted = (0..RESOURCE_TYPES_MAX).filter(counts);
-        match self.reason {
-            EvictReason::MinShare => counted.any(|i| got[i] < self.lacking[i] && size[i] > 0),
-            _ => !self.lacking.is_zero() && counted.all(|i| got[i] < self.lacking[i]),
-        }
-    }
-}
-
 /// The most containers for which a round looks for room: bounds its work where room is free
 /// already.
 const SERVED_MAX: usize = 4 * EVICTIONS_MAX;
@@ -56,8 +34,8 @@ const LOOKS_MAX: usize = 40_000;
 #[derive(Debug)]
 struct Room {
     free: Resource,
-    /// Whether containers go in this round for the need that is planned for.
-    made: bool,
+    /// The containers that go in this round for the need that is planned for.
+    made: Vec<(JobId, ContainerKey)>,
     /// Free slots by pool.
     slots: [i64; POOLS],
     candidates: Vec<Candidate>,
@@ -70,6 +48,8 @@ pub(super) struct Eviction {
     /// The ask that gets the room.
     pub(super) pick: Pick,
     pub(super) victims: Vec<(JobId, ContainerKey)>,
+    /// These, or those of earlier plans that have left room for it as well.
+    pub(super) made_by: Vec<(JobId, ContainerKey)>,
 }
 
 /// A plan's cost; the lowest wins. First the fewest ApplicationMasters (inside a leaf: the last
@@ -95,6 +75,9 @@ pub(super) struct Round<'a> {
     planned: BTreeMap<(PartitionId, ShareNodeId), Resource>,
     /// Planned usage of ApplicationMasters, by label and leaf.
     masters: BTreeMap<(PartitionId, ShareNodeId), Resource>,
+    /// The leaves that get room of a label's nodes without anything going for them. They give
+    /// nothing in this round: what they get could have been left to others.
+    gets: BTreeSet<(PartitionId, ShareNodeId)>,
     /// The leaf inside which containers may go now, if they go inside one.
     inside: Option<Inside>,
     served: usize,
@@ -119,10 +102,11 @@ impl<'a> Round<'a> {
             takable: Surplus::new(),
             yields: BTreeMap::new(),
             jobs,
-            promised: engine.promised(),
+            promised: engine.promised.clone(),
             budget: Budget::new(engine, labels),
             planned: BTreeMap::new(),
             masters: BTreeMap::new(),
+            gets: BTreeSet::new(),
             inside: None,
             served: 0,
             evictions: 0,
@@ -135,7 +119,7 @@ impl<'a> Round<'a> {
             let room = Room {
                 // Includes stopped containers that the node has yet to confirm.
                 free: node.whole - node.used,
-                made: false,
+                made: Vec::new(),
                 slots: full,
                 candidates: Vec::new(),
             };
@@ -307,7 +291,7 @@ impl<'a> Round<'a> {
         let mut got = Resource::ZERO;
         // Asks that are served alike find nothing alike.
         let mut hopeless: BTreeSet<(ShapeId, Option<JobId>)> = BTreeSet::new();
-        self.rooms.values_mut().for_each(|room| room.made = false);
+        self.rooms.values_mut().for_each(|room| room.made.clear());
         self.is_unmet = true;
         let jobs = self.jobs.get(&need.leaf).into_iter().flatten().copied();
         let asks = asks_in_order(jobs.filter(|job| wanted(job)), Some(need.partition));
@@ -344,7 +328,9 @@ impl<'a> Round<'a> {
                 };
                 self.served += 1;
                 got += ask.facts.resource;
-                if !plan.victims.is_empty() || self.rooms[&plan.node].made {
+                if plan.made_by.is_empty() {
+                    self.gets.insert((need.partition, need.leaf));
+                } else {
                     self.evictions += plan.victims.len();
                     *self.promised.entry(at).or_insert(0) += 1;
                     plans.push(plan);
@@ -459,6 +445,9 @@ impl<'a> Round<'a> {
         (node, short): (&Node, &[usize]),
     ) -> bool {
         let partition = node.facts.partition;
+        if self.gets.contains(&(partition, candidate.leaf)) {
+            return false;
+        }
         let Some(surplus) = self.surplus.get(&(partition, candidate.leaf)) else {
             return false;
         };
@@ -538,7 +527,12 @@ impl<'a> Round<'a> {
         let room = self.rooms.get_mut(&id).expect("the plan is for this node");
         let taken: BTreeSet<_> = victims.iter().map(|c| (c.job, c.key)).collect();
         room.candidates.retain(|c| !taken.contains(&(c.job, c.key)));
-        room.made |= !victims.is_empty();
+        let keys: Vec<_> = victims.iter().map(|c| (c.job, c.key)).collect();
+        room.made.extend(&keys);
+        let made_by = match keys.is_empty() {
+            true => room.made.clone(),
+            false => keys.clone(),
+        };
         for victim in victims {
             room.free += victim.resource;
             count_slot(&mut room.slots, victim.pool);
@@ -567,7 +561,8 @@ impl<'a> Round<'a> {
                 job: job.facts.job,
                 ask: ask.facts.ask,
             },
-            victims: victims.iter().map(|c| (c.job, c.key)).collect(),
+            victims: keys,
+            made_by,
         }
     }
 }

@@ -494,21 +494,11 @@ fn unfinished(case: &Case) -> Result<(u32, u32), String> {
     }
     let (killed, vain) = (town.killed(), town.vain);
     let most = tasks + tasks / 10 + 2;
-    match killed <= most && vain <= vain_most(case, killed - vain) {
+    match killed <= most && vain <= (killed - vain) / 10 + 2 {
         true => Ok((killed, tasks)),
         false => Err(format!(
             "{killed} containers taken back for {tasks} tasks, {vain} of them in vain"
         )),
-    }
-}
-
-/// How many containers may be taken back in vain beside those whose room served another job. The
-/// order stage counts slots of one size: with several sizes its asks may have found room elsewhere
-/// before that comes.
-fn vain_most(case: &Case, served: u32) -> u32 {
-    match case.setup["config"]["hfsp"]["kill"] == true {
-        true => served / 2 + 3,
-        false => served / 10 + 2,
     }
 }
 
@@ -518,6 +508,25 @@ fn vain_most(case: &Case, served: u32) -> u32 {
 fn the_order_counts_what_it_gives_before_it_takes_from_other_queues() {
     let killed = unfinished(&finishing(&mut Dice(74)));
     assert_eq!(killed.map(|(killed, _)| killed), Ok(0));
+}
+
+/// Two queues were below their minimums. The round gave free room to one, and took as much of that
+/// queue back for the other, again and again.
+#[test]
+fn what_gets_free_room_gives_nothing_in_the_same_round() {
+    let killed = unfinished(&finishing(&mut Dice(8512)));
+    assert_eq!(killed.map(|(killed, _)| killed), Ok(1));
+}
+
+/// Containers went in vain: for asks that room elsewhere served at once (654), or as other tasks
+/// ended, on the same node (4773, 7839) or on others (2049, 3824), and that left what was made for
+/// them to the job that had lost it.
+#[test]
+fn room_that_was_made_serves_its_ask() {
+    for seed in [654, 2049, 3824, 4773, 7839] {
+        let killed = unfinished(&finishing(&mut Dice(seed)));
+        assert!(killed.is_ok(), "{seed}: {killed:?}");
+    }
 }
 
 #[test]

@@ -38,6 +38,13 @@ pub struct Running {
     pub ends_ms: Option<Millis>,
 }
 
+/// A container that was taken back.
+struct Made {
+    job: u32,
+    size: Resource,
+    decided_ms: Millis,
+}
+
 /// See the module.
 pub struct Town {
     pub engine: Engine,
@@ -51,11 +58,15 @@ pub struct Town {
     next_key: u64,
     /// How many containers were taken back, by job.
     pub kills: BTreeMap<u32, u32>,
-    /// By node: the job and the size of each container that was taken back, until the next
-    /// containers there have got its room.
-    made: BTreeMap<u32, VecDeque<(u32, Resource)>>,
-    /// How many were taken back in vain: their own job got the room.
+    /// By node: each container that was taken back, until the next ones there have got its room.
+    made: BTreeMap<u32, VecDeque<Made>>,
+    /// How many were taken back in vain: their own job got the room, and no room came by chance.
     pub vain: u32,
+    /// By node: the room of tasks that ended by themselves and when, until others have got it.
+    ended: BTreeMap<u32, Vec<(Millis, Resource)>>,
+    /// Of this the room that a job got while no other one wanted it. Nobody could know of it
+    /// before: what had been taken back for that job was not needed any more.
+    by_chance: Vec<(Millis, Resource)>,
     /// How many were granted, by job.
     pub grants: BTreeMap<u32, u32>,
     /// Tasks that have ended, by job.
@@ -78,6 +89,8 @@ impl Town {
             kills: BTreeMap::new(),
             made: BTreeMap::new(),
             vain: 0,
+            ended: BTreeMap::new(),
+            by_chance: Vec::new(),
             grants: BTreeMap::new(),
             done: BTreeMap::new(),
             grace_ms: 1_000,
@@ -202,17 +215,18 @@ impl Town {
     /// Lets half a second pass: containers end, the engine ticks, half of the nodes report.
     pub fn half(&mut self) {
         self.now += ROUND_MS / 2;
-        let gone: Vec<u64> = self
-            .going
-            .iter()
-            .filter(|g| *g.1 <= self.now)
-            .map(|g| *g.0)
-            .collect();
-        for key in gone {
+        let gone = self.going.iter().filter(|going| *going.1 <= self.now);
+        let gone: Vec<(u64, Millis)> = gone.map(|(key, ends_ms)| (*key, *ends_ms)).collect();
+        for (key, ends_ms) in gone {
+            let decided_ms = ends_ms - self.grace_ms;
             self.going.remove(&key);
             let run = self.running[&key];
             let made = self.made.entry(run.node).or_default();
-            made.push_back((run.job, run.size));
+            made.push_back(Made {
+                job: run.job,
+                size: run.size,
+                decided_ms,
+            });
             self.end(key, false);
         }
         let ended = self
@@ -239,19 +253,45 @@ impl Town {
         for own in [false, true] {
             begun.retain(|run| {
                 let Some(made) = self.made.get_mut(&run.node) else {
-                    return false;
+                    return true;
                 };
                 let mut room = Resource::ZERO;
                 while !run.size.fits_in(&room) {
-                    let next = made.iter().position(|(job, _)| (*job == run.job) == own);
-                    let Some((_, size)) = next.and_then(|at| made.remove(at)) else {
+                    let next = made.iter().position(|made| (made.job == run.job) == own);
+                    let Some(taken) = next.and_then(|at| made.remove(at)) else {
                         break;
                     };
-                    room += size;
+                    room += taken.size;
+                    let own = own && !makes_up_for(&mut self.by_chance, &taken);
                     self.vain += u32::from(own);
                 }
                 room.is_zero()
             });
+        }
+        begun.iter().for_each(|run| self.note_chance(run));
+    }
+
+    /// Notes that a task took room which other tasks have left.
+    fn note_chance(&mut self, run: &Running) {
+        let ended = self.ended.entry(run.node).or_default();
+        let (mut room, mut since_ms) = (Resource::ZERO, self.now);
+        while !run.size.fits_in(&room) {
+            let Some((at, size)) = ended.pop() else {
+                return;
+            };
+            (room, since_ms) = (room + size, at);
+        }
+        let (label, left) = (self.labels[run.node as usize], self.free[run.node as usize]);
+        let mut others = self.demands.iter().filter(|(job, _)| **job != run.job);
+        let wanted = others.any(|(job, demands)| {
+            let promised = self.engine.held_nodes().filter(|held| held.1.0 == *job);
+            let promised = promised.count() as u32;
+            let mut demands = demands.iter().filter(|demand| demand.label == label);
+            demands.any(|demand| demand.waiting > promised && demand.size.fits_in(&run.size))
+        });
+        // What is left there as well shows that others wait for better places.
+        if !wanted || run.size.fits_in(&left) {
+            self.by_chance.push((since_ms, run.size));
         }
     }
 
@@ -264,6 +304,8 @@ impl Town {
             exit: if succeeded { 0 } else { -102 },
         }]);
         if succeeded {
+            let ended = self.ended.entry(run.node).or_default();
+            ended.push((self.now, run.size));
             *self.done.entry(run.job).or_insert(0) += 1;
         } else if let Some(demands) = self.demands.get_mut(&run.job) {
             demands[run.ask].waiting += 1;
@@ -303,6 +345,19 @@ impl Town {
     pub fn killed(&self) -> u32 {
         self.kills.values().sum()
     }
+}
+
+/// Whether room has come by chance since a container was taken back, in place of its own.
+fn makes_up_for(by_chance: &mut Vec<(Millis, Resource)>, taken: &Made) -> bool {
+    let since = by_chance.iter().position(|(at, _)| *at > taken.decided_ms);
+    since.is_some_and(|at| {
+        let left = by_chance[at].1.minus_or_zero(&taken.size);
+        match left.memory_mb() > 0 {
+            true => by_chance[at].1 = left,
+            false => drop(by_chance.remove(at)),
+        }
+        true
+    })
 }
 
 /// Endless tasks of one size without a label.

@@ -9,6 +9,7 @@ use crate::model::tally::Tally;
 use crate::stage::division;
 use crate::words::ids::{PartitionId, QueueId, UserId};
 use serde_json::{Value, json};
+use std::iter::once;
 
 impl Engine {
     pub(super) fn place_request(
@@ -27,7 +28,8 @@ impl Engine {
         // The nearest queue that was there before.
         let mut known = None;
         if !submission.recovering {
-            let chosen = queues.choose(&submission).map_err(RequestError)?;
+            let chosen = queues.choose(&submission);
+            let chosen = chosen.map_err(|none| RequestError(none.why))?;
             let nearest = queues.nearest_of(&chosen);
             known = Some(nearest);
             queues
@@ -116,8 +118,8 @@ impl Engine {
     /// Tells what `place` would do with a new submission, and changes nothing: `leaf` is the path
     /// of the queue that exists, `made` of one that would be made, and `rights` the lists of users
     /// who may submit into it beside those of the queues above. A queue that is being removed is
-    /// neither. `refused` says why there is no queue, and `about` which queue that is about: a user
-    /// without rights in it is not told.
+    /// neither. `refused` says why there is no queue, and `about` which queues that is about: a user
+    /// without rights in one of them is not told.
     pub(super) fn foresee(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let groups = groups(&mut section)?;
         let submission = Submission {
@@ -127,15 +129,18 @@ impl Engine {
         let queues = &self.cluster.queues;
         let target = match queues.choose(&submission) {
             Ok(target) => target,
-            Err(why) => {
-                let about = submission.requested.unwrap_or("root");
-                return Ok(json!({ "refused": why, "about": about }));
+            Err(none) => {
+                let found = none.found.iter().filter_map(|id| queues.get(*id));
+                let found = found.map(|queue| queue.config.path.as_str());
+                let asked = submission.requested.unwrap_or("root");
+                let about: Vec<&str> = once(asked).chain(found).collect();
+                return Ok(json!({ "refused": none.why, "about": about }));
             }
         };
         let nearest = queues.nearest_of(&target);
         if let Err(why) = queues.check_admission(nearest, None) {
             let about = queues.get(nearest).map(|queue| &queue.config.path);
-            return Ok(json!({ "refused": why, "about": about }));
+            return Ok(json!({ "refused": why, "about": [about] }));
         }
         Ok(match target {
             Target::Exists(id) => json!({ "leaf": queues.get(id).map(|queue| &queue.config.path) }),

@@ -36,8 +36,32 @@ pub struct Submission<'a> {
 enum Miss {
     /// What happens next is up to the rule.
     Unusable(String),
+    /// The same, of a queue that is there: its own rights decide who may read why.
+    Useless(QueueId, String),
     /// The submission is refused whatever the rule says.
     Refused(String),
+}
+
+/// Why no rule has a queue for a submission.
+#[derive(Debug, PartialEq)]
+pub struct Unplaced {
+    /// For the submitter.
+    pub why: String,
+    /// The queues that rules led to, which cannot be used.
+    pub found: Vec<QueueId>,
+}
+
+impl Miss {
+    /// Why; adds the queue that it is about to those that were found.
+    fn why(self, found: &mut Vec<QueueId>) -> String {
+        match self {
+            Miss::Unusable(why) | Miss::Refused(why) => why,
+            Miss::Useless(queue, why) => {
+                found.push(queue);
+                why
+            }
+        }
+    }
 }
 
 /// The name of a user or group as a part of a path. A dot would make a queue below another.
@@ -54,19 +78,19 @@ impl Queues {
     /// Finds or makes the queue of a submission; the second value tells whether it was made. While
     /// recovering it always finds one.
     pub fn place(&mut self, submission: &Submission<'_>) -> Result<(QueueId, bool), String> {
-        let target = self.choose(submission)?;
+        let target = self.choose(submission).map_err(|none| none.why)?;
         Ok(self.take(target, submission.user))
     }
 
     /// Chooses the queue of a submission by the rules. Changes nothing.
-    pub fn choose(&self, submission: &Submission<'_>) -> Result<Target, String> {
+    pub fn choose(&self, submission: &Submission<'_>) -> Result<Target, Unplaced> {
         if submission.recovering
             && let Some(name) = self.requested(submission, Names::Endings)
         {
             // A job comes back to its queue, whatever the rules say.
             return Ok(self.recorded(name, submission.user));
         }
-        let mut refusals = Vec::new();
+        let (mut refusals, mut found) = (Vec::new(), Vec::new());
         let mut default = "root.default".to_string();
         for rule in self.rules() {
             let variables = Variables {
@@ -82,22 +106,24 @@ impl Queues {
                 continue;
             }
             let miss = match self.find_by(rule, &variables) {
-                Ok(Some(found)) => return Ok(found),
+                Ok(Some(target)) => return Ok(target),
                 Ok(None) => continue,
                 Err(miss) => miss,
             };
-            let (why, fallback) = match miss {
-                Miss::Refused(why) => (why, Fallback::Reject),
-                Miss::Unusable(why) => (why, rule.fallback),
+            let fallback = match miss {
+                Miss::Refused(_) => Fallback::Reject,
+                _ => rule.fallback,
             };
+            let why = miss.why(&mut found);
             match fallback {
-                Fallback::Reject if !submission.recovering => return Err(why),
+                Fallback::Reject if !submission.recovering => return Err(Unplaced { why, found }),
                 Fallback::PlaceDefault => match self.map(&default, None) {
-                    Err(Miss::Unusable(again) | Miss::Refused(again)) if !submission.recovering => {
-                        return Err(format!("{why}; {again}"));
+                    Ok(target) => return Ok(target),
+                    Err(again) if !submission.recovering => {
+                        let why = format!("{why}; {}", again.why(&mut found));
+                        return Err(Unplaced { why, found });
                     }
                     Err(_) => refusals.push(why),
-                    Ok(found) => return Ok(found),
                 },
                 _ => refusals.push(why),
             }
@@ -106,7 +132,8 @@ impl Queues {
             let known = self.by_path(RECOVERY_QUEUE).map(|queue| queue.id);
             return Ok(known.map_or(Target::New(RECOVERY_QUEUE.to_string()), Target::Exists));
         }
-        Err(no_rule(submission, &refusals))
+        let why = no_rule(submission, &refusals);
+        Err(Unplaced { why, found })
     }
 
     /// The queue of a job that was in `name` before a restart. As in the stock schedulers, it is
@@ -270,7 +297,8 @@ impl Queues {
             Names::Leaves => self.by_path(name).or_else(|| self.find_last(name)),
         };
         if let Some(queue) = found {
-            let target = use_of(queue, names, maker.is_some()).map_err(Miss::Unusable)?;
+            let target = use_of(queue, names, maker.is_some())
+                .map_err(|why| Miss::Useless(queue.id, why))?;
             if let Target::Revived(_) = target {
                 self.check_never(&queue.config.path)
                     .map_err(Miss::Unusable)?;

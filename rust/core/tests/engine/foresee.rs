@@ -51,7 +51,7 @@ fn it_tells_what_place_does() {
                     (Ok(said), Err(done)) => {
                         foreseen[2] += 1;
                         assert_eq!(said["refused"], json!(done.to_string()), "{case}");
-                        assert!(said["about"].is_string(), "{case}");
+                        assert!(said["about"][0].is_string(), "{case}");
                     }
                     (Ok(said), Ok(done)) => {
                         let made = done["created"] == true;
@@ -69,4 +69,14 @@ fn it_tells_what_place_does() {
         }
     }
     assert!(foreseen.iter().all(|&times| times > 5), "{foreseen:?}");
+}
+
+/// A rule may lead to a queue that the submission did not name. Its rights count before the reason
+/// is told, as well as those of the queue that was named.
+#[test]
+fn a_refusal_is_about_the_queues_that_rules_led_to() {
+    let mut host = hosts(r#"[{"rule": "primary_group", "create": false}]"#);
+    let ask = json!({"op": "foresee", "user": "ann", "queue": "root.a", "groups": ["x"]});
+    let said = host.engine.request(host.now, &ask).expect("an answer");
+    assert_eq!(said["about"], json!(["root.a", "root.x"]), "{said}");
 }

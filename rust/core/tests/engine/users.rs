@@ -168,7 +168,7 @@ fn a_queue_takes_so_many_applications_and_refuses_the_next() {
     let foreseen = json!({"op": "foresee", "user": "u", "queue": "root.a"});
     let foreseen = host.request(foreseen);
     assert_eq!(foreseen["refused"], json!(refusal));
-    assert_eq!(foreseen["about"], "root.a");
+    assert_eq!(foreseen["about"], json!(["root.a"]));
     assert_eq!(submit(&mut host, "root.b"), Ok(()));
     host.job(3, b);
     let refusal = submit(&mut host, "root.b").expect_err("three in all");

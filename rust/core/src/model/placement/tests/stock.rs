@@ -366,7 +366,7 @@ proptest! {
                 application: group,
                 recovering,
             };
-            let foreseen = queues.choose(&submission);
+            let foreseen = queues.choose(&submission).map_err(|none| none.why);
             match queues.place(&submission) {
                 Ok((id, _)) => {
                     let queue = queues.get(id).expect("it was placed there");

@@ -90,7 +90,9 @@ final class Placement {
       checkMay(caller, path, foreseen);
     }
     if (foreseen.has("refused")) {
-      checkMay(caller, foreseen.path("about").asText(), foreseen);
+      for (JsonNode about : foreseen.path("about")) {
+        checkMay(caller, about.asText(), foreseen);
+      }
       throw new YarnException(foreseen.path("refused").asText());
     }
     // How many applications a queue has is known under the lock only.

@@ -23,6 +23,9 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  * <p>The numbers are guarded by the scheduler's write lock.
  */
 final class HeddleNode extends SchedulerNode {
+  /** The time of a node that the list of reports does not have. */
+  static final long UNLISTED_MS = Long.MIN_VALUE / 2;
+
   private static final long NEVER = -1;
 
   /** A node's address is looked up again after this time. */
@@ -42,6 +45,8 @@ final class HeddleNode extends SchedulerNode {
   // The version of the pending sizes at which none fitted that room.
   private long unfitAt = NEVER;
 
+  // When the list of reports got it last.
+  private long listedMs = UNLISTED_MS;
   // When it last reported, and the mean time between its reports; 0 before the second.
   private long reportedMs;
   private long reportIntervalMs;
@@ -146,6 +151,15 @@ final class HeddleNode extends SchedulerNode {
 
   void setSentSchedulable(boolean schedulable) {
     sentSchedulable = schedulable;
+  }
+
+  /** Returns when the list of reports got this node last, or {@link #UNLISTED_MS}. */
+  long listedMs() {
+    return listedMs;
+  }
+
+  void setListedMs(long nowMs) {
+    listedMs = nowMs;
   }
 
   /** Notes the time of a report, and how long it took to come. */

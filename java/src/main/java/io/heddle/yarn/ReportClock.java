@@ -17,12 +17,17 @@ final class ReportClock {
   static final int INTERVALS = 3;
   /** Minimum delay of a late report: a garbage collection may delay one. */
   static final int LATE_MS = 5_000;
+  /**
+   * Age of a node's place in the list from which a report renews it: in a large cluster each report
+   * counts.
+   */
+  private static final int LISTED_MS = 1_000;
   /** Largest number of nodes that are looked at at once. */
   private static final int LOOKED_AT_MAX = 256;
 
   // When the second report of a node is due after the first.
   private final long configuredMs;
-  // Nodes that are not known to be silent, in order of their last report.
+  // Nodes that are not known to be silent, in order of their last report, give or take LISTED_MS.
   private final Set<HeddleNode> reporting = new LinkedHashSet<>();
 
   /**
@@ -38,8 +43,11 @@ final class ReportClock {
   /** Notes a report. */
   void reported(HeddleNode node, long nowMs) {
     node.noteReport(nowMs);
-    reporting.remove(node);
-    reporting.add(node);
+    if (nowMs - node.listedMs() >= LISTED_MS) {
+      reporting.remove(node);
+      reporting.add(node);
+      node.setListedMs(nowMs);
+    }
   }
 
   /** Returns nodes whose last report is late, each once until it reports again. */
@@ -48,13 +56,14 @@ final class ReportClock {
     Iterator<HeddleNode> nodes = reporting.iterator();
     for (int looks = 0; looks < LOOKED_AT_MAX && nodes.hasNext(); looks++) {
       HeddleNode node = nodes.next();
-      long silentMs = nowMs - node.reportedMs();
-      if (silentMs < LATE_MS) {
+      if (nowMs - node.listedMs() < LATE_MS) {
         break;
       }
+      long silentMs = nowMs - node.reportedMs();
       long ownMs = node.reportIntervalMs();
-      if (silentMs >= INTERVALS * (ownMs == 0 ? configuredMs : ownMs)) {
+      if (silentMs >= Math.max(LATE_MS, INTERVALS * (ownMs == 0 ? configuredMs : ownMs))) {
         nodes.remove();
+        node.setListedMs(HeddleNode.UNLISTED_MS);
         late.add(node);
       }
     }

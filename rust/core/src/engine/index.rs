@@ -308,12 +308,12 @@ impl Engine {
     pub(super) fn worth(&self, job: JobId, ask: AskId) -> Option<Worth<'_>> {
         let job = self.cluster.job(job)?;
         let ask = job.ask(ask)?;
-        let pool = self.backlog.shapes.get(ask.shape).size.pool;
+        let (size, label) = (&ask.facts.resource, ask.facts.partition);
         Some(Worth {
             place: &*self.place,
             job,
             ask,
-            slots: self.slots[pool.unwrap_or(0)],
+            slots: self.cluster.free_slots(label, size),
         })
     }
 

@@ -12,7 +12,7 @@ use crate::config::{Config, Granted};
 use crate::words::event::NodeFacts;
 use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId, QueueId};
 use crate::words::keys::{POOLS, ShareNodeId};
-use crate::words::resource::Resource;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -275,6 +275,18 @@ impl Cluster {
             true => Resource::new(amount.memory_mb(), 0),
             false => *amount,
         }
+    }
+
+    /// How many containers of a size the free room of a label's nodes would hold together.
+    pub(crate) fn free_slots(&self, label: PartitionId, size: &Resource) -> u32 {
+        let room = self
+            .label_rooms
+            .get(&label)
+            .map_or(Resource::ZERO, LabelRoom::free);
+        let counted = (0..RESOURCE_TYPES_MAX).take(if self.memory_only { 1 } else { usize::MAX });
+        let asked = counted.filter(|i| size[*i] > 0);
+        let most = asked.map(|i| room[i] / size[i]).min().unwrap_or(0);
+        u32::try_from(most).unwrap_or(u32::MAX)
     }
 
     /// Sets whether other types than memory limit no node.

@@ -1,12 +1,11 @@
 //! The price of waiting for a place: how long an ask may wait at a level, and when it has had
 //! enough.
 //!
-//! A wait costs the time in which the ask's containers could have run, one container a slot. Over
-//! an ask's life that may be a part of the work that it asks for, the lengths of its containers
-//! together: `NODE_PART` for its nodes, `BOTH_PARTS` with its racks. Data on one busy node then
-//! slow a job down by about that part, however often a local container starts the wait again. On a
-//! busy cluster whose nodes have four slots, one in twelve of the length is what a task with three
-//! replicas waits for a local slot on average, so that data which are spread are worth their wait.
+//! A wait costs the time in which the ask's containers could have run: as many as there is free room
+//! for. Over an ask's life that may be a part of the work that it asks for, the lengths of its
+//! containers together: `NODE_PART` for its nodes, `BOTH_PARTS` with its racks. Data on one busy
+//! node then slow a job down by about that part, however often a local container starts the wait
+//! again. On a busy cluster others take what it leaves, and a wait costs next to nothing.
 //!
 //! The least cost that is always allowed is one round of reports (`Place::least_ms`): every node
 //! with room reports in it, so that on an idle cluster each task meets its data, and more waiting
@@ -21,7 +20,7 @@ const NODE_PART: f64 = 1.0 / 10.0;
 /// The same for its nodes and racks together.
 const BOTH_PARTS: f64 = 3.0 / 20.0;
 
-/// What an ask may lose, of a cluster with `slots` slots for it.
+/// What an ask may lose, of a cluster with `slots` free slots for it.
 pub(crate) struct Worth<'a> {
     pub(crate) place: &'a dyn Place,
     pub(crate) job: &'a Job,

@@ -6,6 +6,7 @@ use crate::model::job::Job;
 use crate::words::ids::{AskId, JobId};
 use crate::words::keys::OrderKey;
 use crate::words::kind::Kind;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Where a job stands in a line: by window of the place stage, key of the order stage, and id.
@@ -54,7 +55,7 @@ impl Spot {
 }
 
 /// The asks of one job in a line, sorted: the more urgent request priority first. Most have one.
-pub(crate) type Asks = Vec<(i32, AskId)>;
+pub(crate) type Asks = SmallVec<[(i32, AskId); 2]>;
 
 /// Asks in order of service.
 #[derive(Debug, Default)]

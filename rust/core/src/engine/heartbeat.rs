@@ -495,14 +495,18 @@ impl Engine {
     /// Applies the place stage's answer to a grant: an ask that was served where it insisted keeps
     /// insisting, as long as that is worth its price.
     fn settle_after_grant(&mut self, pick: Pick, floor: Locality, granted: Locality) {
-        let Some(worth) = self.worth(pick.job, pick.ask) else {
+        let job = self.cluster.job(pick.job);
+        let ask = job.and_then(|job| job.ask(pick.ask));
+        let Some(ask) = ask.filter(|ask| ask.standing != Standing::Out) else {
             return;
         };
-        let ask = worth.ask;
-        if ask.standing == Standing::Out {
-            return;
-        }
-        let next = worth.level(self.place.after_grant(floor, ask.level, granted));
+        let after = self.place.after_grant(floor, ask.level, granted);
+        // What a wait costs is of no use to an ask that does not wait.
+        let worth = match after {
+            Locality::OffSwitch => None,
+            _ => self.worth(pick.job, pick.ask),
+        };
+        let next = worth.map_or(after, |worth| worth.level(after));
         if next == ask.level && granted <= ask.level {
             let job = self.cluster.job_mut(pick.job);
             let ask = job.and_then(|job| job.ask_mut(pick.ask));

@@ -118,8 +118,8 @@ impl Engine {
     /// Tells what `place` would do with a new submission, and changes nothing: `leaf` is the path
     /// of the queue that exists, `made` of one that would be made, and `rights` the lists of users
     /// who may submit into it beside those of the queues above. A queue that is being removed is
-    /// neither. `refused` says why there is no queue, and `about` which queues that is about: a user
-    /// without rights in one of them is not told.
+    /// neither. `refused` says why there is no queue, and `about` which queues that is about: a
+    /// user without rights in one of them is not told.
     pub(super) fn foresee(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let groups = groups(&mut section)?;
         let submission = Submission {

@@ -1,11 +1,16 @@
 //! Finds the queue of a submission by the rules of the configuration. Where a rule reads names as
 //! a stock scheduler does, it also goes on and refuses where that scheduler does.
 
+mod miss;
+
+pub use miss::Unplaced;
+
 use super::queue::{Maker, Queue, Queues, Target, full_path};
 use crate::config::{
     Fallback, Matches, Names, Parent, PlacementRule, Source, VARIABLES, is_path_part,
 };
 use crate::words::ids::QueueId;
+use miss::Miss;
 
 /// The queue of jobs that come back after a restart and find no other: theirs is gone and must not
 /// be made.
@@ -30,38 +35,6 @@ pub struct Submission<'a> {
     pub application: &'a str,
     /// Whether it comes back after a restart: no job may be lost for want of a queue.
     pub recovering: bool,
-}
-
-/// Why a rule finds no queue.
-enum Miss {
-    /// What happens next is up to the rule.
-    Unusable(String),
-    /// The same, of a queue that is there: its own rights decide who may read why.
-    Useless(QueueId, String),
-    /// The submission is refused whatever the rule says.
-    Refused(String),
-}
-
-/// Why no rule has a queue for a submission.
-#[derive(Debug, PartialEq)]
-pub struct Unplaced {
-    /// For the submitter.
-    pub why: String,
-    /// The queues that rules led to, which cannot be used.
-    pub found: Vec<QueueId>,
-}
-
-impl Miss {
-    /// Why; adds the queue that it is about to those that were found.
-    fn why(self, found: &mut Vec<QueueId>) -> String {
-        match self {
-            Miss::Unusable(why) | Miss::Refused(why) => why,
-            Miss::Useless(queue, why) => {
-                found.push(queue);
-                why
-            }
-        }
-    }
 }
 
 /// The name of a user or group as a part of a path. A dot would make a queue below another.

@@ -1,8 +1,8 @@
 //! The price of waiting for a place: how long an ask may wait at a level, and when it has had
 //! enough.
 //!
-//! A wait costs the time in which the ask's containers could have run: as many as there is free room
-//! for. Over an ask's life that may be a part of the work that it asks for, the lengths of its
+//! A wait costs the time in which the ask's containers could have run: as many as there is free
+//! room for. Over an ask's life that may be a part of the work that it asks for, the lengths of its
 //! containers together: `NODE_PART` for its nodes, `BOTH_PARTS` with its racks. Data on one busy
 //! node then slow a job down by about that part, however often a local container starts the wait
 //! again. On a busy cluster others take what it leaves, and a wait costs next to nothing.

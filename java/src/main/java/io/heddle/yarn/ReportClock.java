@@ -43,7 +43,7 @@ final class ReportClock {
   /** Notes a report. */
   void reported(HeddleNode node, long nowMs) {
     node.noteReport(nowMs);
-    if (nowMs - node.listedMs() >= LISTED_MS) {
+    if (Math.abs(nowMs - node.listedMs()) >= LISTED_MS) {
       reporting.remove(node);
       reporting.add(node);
       node.setListedMs(nowMs);

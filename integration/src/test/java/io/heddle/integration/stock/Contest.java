@@ -175,7 +175,8 @@ final class Contest {
     }
     List<Picture.Difference> found =
         stock.compare(other, scenario.largest(), kind.sharesByUser());
-    for (int more = 1; more <= OTHER_ORDERS && scenario.hasManySizes() && !found.isEmpty(); more++) {
+    int others = scenario.hasManySizes() ? OTHER_ORDERS : 0;
+    for (int more = 1; more <= others && !found.isEmpty(); more++) {
       Picture again = kind.stock(scenario, folder, scenario.seed + more);
       Set<String> still = again.compare(other, scenario.largest(), kind.sharesByUser()).stream()
           .map(Picture.Difference::point).collect(Collectors.toSet());

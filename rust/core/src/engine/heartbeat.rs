@@ -262,7 +262,7 @@ impl Engine {
         self.renew_lines();
         let node = self.cluster.node(id).expect("the heartbeat found it");
         self.nominate(node, nominated);
-        // An ask whose room has been made elsewhere takes other room only if nobody else does.
+        // Preemption is freeing other nodes for these asks: they get this one only if no other can.
         let spoken_for = |entry: &Entry| self.is_spoken_for(entry);
         let mut search = self.search(node, fits, nominated);
         search.lends = lends;
@@ -495,18 +495,14 @@ impl Engine {
     /// Applies the place stage's answer to a grant: an ask that was served where it insisted keeps
     /// insisting, as long as that is worth its price.
     fn settle_after_grant(&mut self, pick: Pick, floor: Locality, granted: Locality) {
-        let job = self.cluster.job(pick.job);
-        let ask = job.and_then(|job| job.ask(pick.ask));
-        let Some(ask) = ask.filter(|ask| ask.standing != Standing::Out) else {
+        let Some(worth) = self.worth(pick.job, pick.ask) else {
             return;
         };
-        let after = self.place.after_grant(floor, ask.level, granted);
-        // What a wait costs is of no use to an ask that does not wait.
-        let worth = match after {
-            Locality::OffSwitch => None,
-            _ => self.worth(pick.job, pick.ask),
-        };
-        let next = worth.map_or(after, |worth| worth.level(after));
+        let ask = worth.ask;
+        if ask.standing == Standing::Out {
+            return;
+        }
+        let next = worth.level(self.place.after_grant(floor, ask.level, granted));
         if next == ask.level && granted <= ask.level {
             let job = self.cluster.job_mut(pick.job);
             let ask = job.and_then(|job| job.ask_mut(pick.ask));

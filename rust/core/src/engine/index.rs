@@ -308,12 +308,11 @@ impl Engine {
     pub(super) fn worth(&self, job: JobId, ask: AskId) -> Option<Worth<'_>> {
         let job = self.cluster.job(job)?;
         let ask = job.ask(ask)?;
-        let (size, label) = (&ask.facts.resource, ask.facts.partition);
         Some(Worth {
             place: &*self.place,
             job,
             ask,
-            slots: self.cluster.free_slots(label, size),
+            cluster: &self.cluster,
         })
     }
 
@@ -341,20 +340,19 @@ impl Engine {
 
     /// Adds up what an ask has waited until now. From now on it waits afresh.
     pub(super) fn bank_wait(&mut self, job_id: JobId, ask_id: AskId) {
-        let Some(job) = self.cluster.job(job_id) else {
+        let Some(worth) = self.worth(job_id, ask_id) else {
             return;
         };
-        let ask = job.ask(ask_id).filter(|ask| ask.waits());
-        let first = ask.and_then(|ask| self.passed_over(job, ask));
-        let waited_ms = first.map_or(0, |first| self.now - first);
-        let worth = first.and_then(|_| self.worth(job_id, ask_id));
-        let cost = worth.map_or(0, |worth| worth.cost(waited_ms));
+        let passed_over = worth
+            .ask
+            .waits()
+            .then(|| self.passed_over(worth.job, worth.ask));
+        let waited_ms = passed_over.flatten().map(|first| self.now - first);
+        let cost = waited_ms.map_or(0, |waited_ms| worth.cost(waited_ms));
         let now = self.now;
         let job = self.cluster.job_mut(job_id).expect("it was found above");
-        let Some(ask) = job.ask_mut(ask_id) else {
-            return;
-        };
-        ask.waited_ms += waited_ms;
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        ask.waited_ms += waited_ms.unwrap_or(0);
         ask.lost_ms = ask.lost_ms.saturating_add(cost);
         (ask.insisting_since_ms, ask.passed_ms) = (now, None);
     }

@@ -1,11 +1,11 @@
-//! What preemption takes containers back for.
+//! A queue's shortage, for which preemption evicts containers.
 
 use crate::words::event::EvictReason;
 use crate::words::ids::PartitionId;
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// What a starved queue lacks on the nodes of a label.
+/// The shortage of a starved queue on the nodes of a label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) leaf: ShareNodeId,

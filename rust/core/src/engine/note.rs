@@ -154,7 +154,7 @@ impl Engine {
         }
     }
 
-    /// The slots of each pool if there were so many more nodes, with `more` together.
+    /// Returns the slots of each pool if `nodes` more nodes joined, with `more` resources in total.
     pub(super) fn slots_with(&self, nodes: u32, more: &Resource) -> [u32; POOLS] {
         let nodes = self.cluster.schedulable_count + nodes;
         match self.setup.config.slots_per_node {

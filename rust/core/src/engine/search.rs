@@ -142,9 +142,7 @@ impl Search<'_> {
                         && self.admits(leaf, ask.shape)
                         && ask.may_run_on(self.node.facts.host, self.node.facts.rack)
                         && self.may_run(ask)
-                        && self
-                            .without
-                            .is_none_or(|without| !without(&Entry::new(job, ask)))
+                        && !self.leaves_out(&Entry::new(job, ask))
                     {
                         return Some(pick_of(&Entry::new(job, ask), ask.shape));
                     }
@@ -334,11 +332,15 @@ impl Search<'_> {
                 return;
             }
             let ask = job.ask(entry.ask).expect("indexed asks are there");
-            if self.without.is_none_or(|without| !without(&entry)) && self.may_run(ask) {
+            if !self.leaves_out(&entry) && self.may_run(ask) {
                 *best = Some((entry, shape));
                 return;
             }
         }
+    }
+
+    fn leaves_out(&self, entry: &Entry) -> bool {
+        self.without.is_some_and(|without| without(entry))
     }
 
     /// How many jobs and asks of a shape the search looks at in a leaf.

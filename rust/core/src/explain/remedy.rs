@@ -147,32 +147,39 @@ impl View<'_> {
         let remedies = self.share.remedies(asked, passed, &self.world);
         let node = self.world.cluster.node(next.node);
         let holds = |remedy: Remedy| match (remedy, passed.apart, node) {
-            (Remedy::Weight { .. }, Some((child, _)), Some(node)) => {
-                self.enough_weight(asked, remedy, child, node)
+            (
+                Remedy::Weight {
+                    queue,
+                    weight,
+                    resource,
+                    ..
+                },
+                Some((child, _)),
+                Some(node),
+            ) => {
+                let (enough, entitled) = self.enough_weight(asked, (child, weight), node)?;
+                let larger = Remedy::Weight {
+                    queue,
+                    weight: enough,
+                    resource,
+                    entitled: entitled[usize::from(resource)],
+                };
+                Some(if enough == weight { remedy } else { larger })
             }
             _ => Some(remedy),
         };
         remedies.into_iter().filter_map(holds).collect()
     }
 
-    /// The same weight or a larger one with which the job is next on a node. A weight divides anew
-    /// what the queues below are entitled to, and with that their turns and what masters may be.
+    /// Returns the smallest of `WEIGHTS_MAX` weights of a queue, from the given one up, with which
+    /// the job is next on a node, and the queue's entitlement then. A new weight changes
+    /// entitlements, and with them the order of queues and the limits of ApplicationMasters.
     fn enough_weight(
         &self,
         asked: &PendingAsk<'_>,
-        remedy: Remedy,
-        child: ShareNodeId,
+        (child, weight): (ShareNodeId, f64),
         node: &Node,
-    ) -> Option<Remedy> {
-        let Remedy::Weight {
-            queue,
-            weight,
-            resource,
-            ..
-        } = remedy
-        else {
-            return Some(remedy);
-        };
+    ) -> Option<(f64, Resource)> {
         let label = asked.ask.facts.partition;
         (0..WEIGHTS_MAX).find_map(|step| {
             let weight = weight * 4_f64.powi(step);
@@ -187,14 +194,7 @@ impl View<'_> {
                 Some(Compare::Capacity) => raised.guaranteed,
                 _ => raised.fair_share,
             };
-            let larger = Remedy::Weight {
-                queue,
-                weight,
-                resource,
-                entitled: entitled[usize::from(resource)],
-            };
-            let found = if step == 0 { remedy } else { larger };
-            (next.job == asked.job.facts.job).then_some(found)
+            (next.job == asked.job.facts.job).then_some((weight, entitled))
         })
     }
 

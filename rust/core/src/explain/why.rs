@@ -364,12 +364,11 @@ impl View<'_> {
 
     /// What the ask may lose to waits.
     pub(super) fn worth<'b>(&'b self, asked: &PendingAsk<'b>) -> Worth<'b> {
-        let (size, label) = (&asked.ask.facts.resource, asked.ask.facts.partition);
         Worth {
             place: self.place,
             job: asked.job,
             ask: asked.ask,
-            slots: self.world.cluster.free_slots(label, size),
+            cluster: self.world.cluster,
         }
     }
 }

@@ -279,12 +279,9 @@ impl Cluster {
 
     /// How many containers of a size the free room of a label's nodes would hold together.
     pub(crate) fn free_slots(&self, label: PartitionId, size: &Resource) -> u32 {
-        let room = self
-            .label_rooms
-            .get(&label)
-            .map_or(Resource::ZERO, LabelRoom::free);
-        let counted = (0..RESOURCE_TYPES_MAX).take(if self.memory_only { 1 } else { usize::MAX });
-        let asked = counted.filter(|i| size[*i] > 0);
+        let room = self.label_rooms.get(&label).map(LabelRoom::free);
+        let room = self.compared(&room.unwrap_or_default());
+        let asked = (0..RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0);
         let most = asked.map(|i| room[i] / size[i]).min().unwrap_or(0);
         u32::try_from(most).unwrap_or(u32::MAX)
     }

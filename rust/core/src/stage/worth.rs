@@ -12,6 +12,7 @@
 //! must hope that tasks end. Before anything is known of their lengths nothing else is allowed.
 
 use super::place::Place;
+use crate::model::cluster::Cluster;
 use crate::model::job::{Ask, Job};
 use crate::words::ids::{Locality, Millis};
 
@@ -20,18 +21,20 @@ const NODE_PART: f64 = 1.0 / 10.0;
 /// The same for its nodes and racks together.
 const BOTH_PARTS: f64 = 3.0 / 20.0;
 
-/// What an ask may lose, of a cluster with `slots` free slots for it.
+/// What an ask may lose to waits in a cluster.
 pub(crate) struct Worth<'a> {
     pub(crate) place: &'a dyn Place,
     pub(crate) job: &'a Job,
     pub(crate) ask: &'a Ask,
-    pub(crate) slots: u32,
+    pub(crate) cluster: &'a Cluster,
 }
 
 impl Worth<'_> {
     /// What waiting for `millis` costs: so many containers could run at once meanwhile.
     pub(crate) fn cost(&self, millis: Millis) -> i64 {
-        let at_once = self.ask.facts.count.min(self.slots).max(1);
+        let facts = &self.ask.facts;
+        let free_slots = self.cluster.free_slots(facts.partition, &facts.resource);
+        let at_once = facts.count.min(free_slots).max(1);
         millis.saturating_mul(i64::from(at_once))
     }
 

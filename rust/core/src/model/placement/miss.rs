@@ -4,7 +4,7 @@ use crate::words::ids::QueueId;
 
 /// Why a rule finds no queue.
 pub(super) enum Miss {
-    /// What happens next is up to the rule.
+    /// The rule's fallback decides what happens next.
     Unusable(String),
     /// The same, of a queue that is there: its own rights decide who may read why.
     Useless(QueueId, String),
